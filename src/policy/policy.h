@@ -1,0 +1,126 @@
+/* The policy: what a box may touch. One data model, filled from YAML, JSON or command-line flags.
+ *
+ * What is absent is denied, or limited by the default in the options table (options.c), which is
+ * the one list from which the loaders, the JSON Schema, docs/policy.md and the tests are made. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum policy_access {
+	ACCESS_READ,    /* read-only view of `from` */
+	ACCESS_WRITE,   /* a fresh, size-capped directory; with `collect`, copied to the host at the end */
+	ACCESS_OVERLAY, /* copy on write over `from`; the changes are kept for review */
+	ACCESS_HIDE,    /* a path inside another entry that must not be seen */
+};
+
+struct policy_file {
+	char *path;    /* in the box: absolute, normalised, no "..", any byte but NUL */
+	char *from;    /* on the host: absolute after policy_resolve(); NULL for write and hide */
+	char *collect; /* on the host, or NULL */
+	enum policy_access access;
+	uint64_t size_bytes; /* write: the cap; 0: shares the disk limit with the rest */
+	char *where;   /* "policy.yaml:7:5" or "--ro": where it was asked for, for messages */
+};
+
+enum policy_profile { PROFILE_DEFAULT, PROFILE_STRICT, PROFILE_NESTED };
+
+/* Which file accesses are reported as events besides those that the kernel reports by itself. */
+enum policy_watch {
+	WATCH_OFF,    /* none */
+	WATCH_WRITES, /* refused opens for writing and creation */
+	WATCH_ALL,    /* every refused open */
+};
+
+struct policy_limits {
+	uint64_t wall_ms;
+	uint64_t cpu_ms;
+	uint64_t cpus_milli; /* 1000 is one processor */
+	uint64_t memory_bytes;
+	uint64_t processes;
+	uint64_t open_files;      /* a process */
+	uint64_t file_size_bytes;
+	uint64_t disk_bytes;      /* all writable places together */
+	uint64_t inodes;          /* likewise */
+	uint64_t output_bytes;    /* kept of stdout and stderr each, half head, half tail */
+	uint64_t output_total_bytes; /* at this many the run is ended */
+};
+
+struct policy_env {
+	char *name;
+	char *value;
+};
+
+/* Items that `best_effort` may name: bits in policy.best_effort. */
+enum policy_item {
+	ITEM_CPUS = 1 << 0,
+	ITEM_CPU = 1 << 1,
+	ITEM_MEMORY = 1 << 2,
+	ITEM_PROCESSES = 1 << 3,
+	ITEM_LANDLOCK = 1 << 4,
+	ITEM_EVENTS = 1 << 5, /* events of denied calls and blocked network attempts */
+};
+
+struct policy {
+	char *isolation; /* "process" */
+	char *image;     /* "host", or a directory that holds a root file system */
+	char *user;      /* name inside */
+	struct policy_file *files;
+	size_t nfiles;
+	struct policy_limits limits;
+	enum policy_profile profile;
+	enum policy_watch watch_files;
+	unsigned best_effort; /* enum policy_item */
+	struct policy_env *env;
+	size_t nenv;
+};
+
+/* A policy with every default of the options table: the shipped policy `compute`. */
+int policy_new(struct policy **ret, struct pale_err *err) _must_check_;
+void policy_free(struct policy *p);
+static inline void policy_freep(struct policy **p)
+{
+	policy_free(*p);
+}
+#define _cleanup_policy_ _cleanup_(policy_freep)
+
+/* Loads a file over p: what the file sets replaces what p has, lists are added to. YAML unless the name
+ * ends in .json. `name` is a path, or the name of a shipped policy ("analysis") if it has no slash
+ * and no dot. Relative `from` and `collect` are relative to the file's directory (shipped policies
+ * and policy_set(): to the working directory). On failure p is unchanged and the message starts with
+ * file:line:column. */
+int policy_load(struct policy *p, const char *name, struct pale_err *err) _must_check_;
+int policy_load_memory(struct policy *p, const char *text, size_t len, const char *name,
+		       const char *base_dir, bool json, struct pale_err *err) _must_check_;
+
+/* Sets one scalar by its dotted key ("limits.memory", "512MiB"); where is the flag's name. */
+int policy_set(struct policy *p, const char *key, const char *value, const char *where,
+	       struct pale_err *err) _must_check_;
+/* Adds a file entry; strings are copied; path may be relative to the working directory, NULL means
+ * the same as from. */
+int policy_add_file(struct policy *p, enum policy_access access, const char *path, const char *from,
+		    const char *collect, uint64_t size_bytes, const char *where,
+		    struct pale_err *err) _must_check_;
+int policy_add_env(struct policy *p, const char *name, const char *value, struct pale_err *err)
+	_must_check_;
+
+/* Checks what concerns several keys at once; called by the plan. */
+int policy_check(const struct policy *p, struct pale_err *err) _must_check_;
+
+/* One line a point in which `flags` allows more than `file`, for the audit log; the count. */
+struct json_t;
+int policy_widened(const struct policy *file, const struct policy *flags, char lines[][160],
+		   size_t max);
+
+/* The canonical JSON text of a policy (sorted keys, every default written out), which is what is
+ * hashed and what another process is given; loading it gives the same policy. Owned by the caller. */
+int policy_to_json(const struct policy *p, char **ret, struct pale_err *err) _must_check_;
+/* SHA-256 of that text in hex. */
+int policy_digest(const struct policy *p, char ret[static 65], struct pale_err *err) _must_check_;
+
+/* The generated texts; owned by the caller. */
+int policy_schema_json(char **ret, struct pale_err *err) _must_check_;
+int policy_docs_markdown(char **ret, struct pale_err *err) _must_check_;
