@@ -1,8 +1,13 @@
 /* The pale command: finds the subcommand and calls it. Trusted input only (the caller's). */
 #include "cli.h"
 
+#include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
+
+/* One line a subcommand, in the order of `pale --help`. */
 const struct cli_command *const cli_commands[] = {
 	NULL,
 };
@@ -13,11 +18,109 @@ int cli_fail(const struct pale_err *err)
 	return CLI_EXIT_PALE;
 }
 
+int cli_usage(const char *command, const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "pale%s%s: ", *command ? " " : "", command);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "\nTry `pale%s%s --help`.\n", *command ? " " : "", command);
+	return CLI_EXIT_USAGE;
+}
+
+bool cli_colour(FILE *f)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return (!no || !*no) && term && strcmp(term, "dumb") != 0 && isatty(fileno(f));
+}
+
+/* The last word of "policy check". */
+static const char *last_word(const struct cli_command *command)
+{
+	const char *space = strrchr(command->name, ' ');
+
+	return space ? space + 1 : command->name;
+}
+
+/* "policy" of "policy check"; "" at the top. */
+static void group_name(char out[static 64], const struct cli_command *const *commands)
+{
+	const char *name = commands[0] ? commands[0]->name : "";
+	const char *space = strrchr(name, ' ');
+
+	snprintf(out, 64, "%.*s", space ? (int)(space - name) : 0, name);
+}
+
+int cli_dispatch(const struct cli_command *const *commands, int argc, char **argv)
+{
+	const char *word = argc > 1 ? argv[1] : NULL, *best = NULL;
+	size_t distance = 3;
+	char group[64];
+
+	group_name(group, commands);
+	for (size_t i = 0; word && commands[i]; i++) {
+		const struct cli_command *c = commands[i];
+		bool help =
+			argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0);
+		size_t d = str_distance(word, last_word(c), distance);
+
+		if (d < distance) {
+			distance = d;
+			best = last_word(c);
+		}
+		if (d > 0)
+			continue;
+		if (!c->subcommands)
+			return c->run(argc - 1, argv + 1);
+		if (!help)
+			return cli_dispatch(c->subcommands, argc - 1, argv + 1);
+		cli_print_help(stdout, c);
+		return fflush(stdout) == 0 ? 0 : CLI_EXIT_PALE;
+	}
+	if (!word)
+		return cli_usage(group, "a command is needed");
+	if (best)
+		return cli_usage(group, "there is no command %s: did you mean %s?", QUOTED(word),
+				 best);
+	return cli_usage(group, "there is no command %s", QUOTED(word));
+}
+
+/* `pale help policy check` is `pale policy check --help`. */
+static int help(const struct cli_command *const *commands, int argc, char **argv)
+{
+	for (size_t i = 0; argc > 0 && commands[i]; i++) {
+		if (strcmp(argv[0], last_word(commands[i])) != 0)
+			continue;
+		if (argc > 1 && commands[i]->subcommands)
+			return help(commands[i]->subcommands, argc - 1, argv + 1);
+		cli_print_help(stdout, commands[i]);
+		return fflush(stdout) == 0 ? 0 : CLI_EXIT_PALE;
+	}
+	if (argc > 0)
+		return cli_usage("", "there is no command %s", QUOTED(argv[0]));
+	printf("usage: pale COMMAND [ARG...]\n\n"
+	       "Runs code that nobody has reviewed, in a sandbox that holds.\n\nCommands:\n");
+	for (size_t i = 0; commands[i]; i++)
+		printf("  %-12s  %s\n", commands[i]->name, commands[i]->summary);
+	printf("\n`pale COMMAND --help` tells more.\n");
+	return fflush(stdout) == 0 ? 0 : CLI_EXIT_PALE;
+}
+
 int main(int argc, char **argv)
 {
-	for (size_t i = 0; argc > 1 && cli_commands[i]; i++)
-		if (strcmp(argv[1], cli_commands[i]->name) == 0)
-			return cli_commands[i]->run(argc - 1, argv + 1);
-	fprintf(stderr, "usage: pale COMMAND [ARG...]\n");
-	return 2;
+	const char *word = argc > 1 ? argv[1] : "";
+
+	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0)
+		return help(cli_commands, argc - 2, argv + 2);
+	if (strcmp(word, "--version") == 0) {
+		printf("pale %s\n", PALE_VERSION);
+		return 0;
+	}
+	/* For the generators of man pages and shell completions. */
+	if (strcmp(word, "--dump-commands") == 0)
+		return cli_dump_commands(stdout, cli_commands);
+	return cli_dispatch(cli_commands, argc, argv);
 }
