@@ -9,10 +9,10 @@
 #include <unistd.h>
 #include <errno.h>
 
-#define _cleanup_(f)     __attribute__((cleanup(f)))
-#define _printf_(a, b)   __attribute__((format(printf, a, b)))
-#define _must_check_     __attribute__((warn_unused_result))
-#define ARRAY_SIZE(a)    (sizeof(a) / sizeof((a)[0]))
+#define _cleanup_(f)   __attribute__((cleanup(f)))
+#define _printf_(a, b) __attribute__((format(printf, a, b)))
+#define _must_check_   __attribute__((warn_unused_result))
+#define ARRAY_SIZE(a)  (sizeof(a) / sizeof((a)[0]))
 
 /* Closes *fd if it is open and marks it closed; keeps errno, so that it is safe in error paths. */
 static inline void close_fd(int *fd)
@@ -38,8 +38,8 @@ static inline void close_file(FILE **f)
 }
 
 #define _cleanup_close_ _cleanup_(close_fd)
-#define _cleanup_free_  _cleanup_(free_ptr)
-#define _cleanup_file_  _cleanup_(close_file)
+#define _cleanup_free_	_cleanup_(free_ptr)
+#define _cleanup_file_	_cleanup_(close_file)
 
 /* Hands the descriptor over to the caller of the enclosing function. */
 static inline int take_fd(int *fd)

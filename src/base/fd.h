@@ -30,7 +30,7 @@ int fd_send(int sock, const void *data, size_t len, const int *fds, size_t nfds)
 /* Receives one message of at most len bytes; descriptors are close-on-exec and owned by the caller;
  * more than max_fds are closed and -EMSGSIZE returned. The byte count (0 at the end) or a negative
  * errno. *ret_nfds may be NULL only if max_fds is 0. */
-ssize_t fd_recv(int sock, void *data, size_t len, int *fds, size_t max_fds, size_t *ret_nfds)
-	_must_check_;
+ssize_t fd_recv(int sock, void *data, size_t len, int *fds, size_t max_fds,
+		size_t *ret_nfds) _must_check_;
 
 int fd_set_nonblock(int fd, bool on);

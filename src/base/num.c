@@ -11,11 +11,20 @@ struct unit {
 
 /* The first of equal factors is the one that is printed. */
 static const struct unit size_units[] = {
-	{"TiB", UINT64_C(1) << 40}, {"GiB", UINT64_C(1) << 30}, {"MiB", UINT64_C(1) << 20},
-	{"KiB", UINT64_C(1) << 10}, {"B", 1},
-	{"T", UINT64_C(1) << 40},   {"G", UINT64_C(1) << 30},   {"M", UINT64_C(1) << 20},
-	{"K", UINT64_C(1) << 10},   {"k", UINT64_C(1) << 10},
-	{"TB", UINT64_C(1000000000000)}, {"GB", 1000000000}, {"MB", 1000000}, {"kB", 1000},
+	{"TiB", UINT64_C(1) << 40},
+	{"GiB", UINT64_C(1) << 30},
+	{"MiB", UINT64_C(1) << 20},
+	{"KiB", UINT64_C(1) << 10},
+	{"B", 1},
+	{"T", UINT64_C(1) << 40},
+	{"G", UINT64_C(1) << 30},
+	{"M", UINT64_C(1) << 20},
+	{"K", UINT64_C(1) << 10},
+	{"k", UINT64_C(1) << 10},
+	{"TB", UINT64_C(1000000000000)},
+	{"GB", 1000000000},
+	{"MB", 1000000},
+	{"kB", 1000},
 	{"KB", 1000},
 };
 static const struct unit duration_units[] = {
@@ -52,7 +61,8 @@ int num_parse_u64(const char *s, uint64_t max, uint64_t *ret)
 	return 0;
 }
 
-/* number[.fraction]unit, in the smallest unit; bare_factor is what a number without a unit means. */
+/* number[.fraction]unit, in the smallest unit; bare_factor is what a number without a unit means.
+ */
 static int parse_units(const char *s, const struct unit *units, size_t n, uint64_t bare_factor,
 		       uint64_t *ret)
 {

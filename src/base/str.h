@@ -6,8 +6,8 @@
 
 #include "buf.h"
 
-/* Appends s with every byte that a terminal could obey, quotes, backslashes and invalid UTF-8 written
- * as C escapes (\n, \x1b, \"), so that it can stand between quotes in a message. */
+/* Appends s with every byte that a terminal could obey, quotes, backslashes and invalid UTF-8
+ * written as C escapes (\n, \x1b, \"), so that it can stand between quotes in a message. */
 int str_escape(struct buf *b, const char *s, size_t len);
 
 /* The same into a fixed buffer, cut with "..." where it does not fit; returns out. */

@@ -11,19 +11,35 @@ struct row {
 };
 
 static const struct row sizes[] = {
-	{"0", 0, 0}, {"1", 0, 1}, {"512MiB", 0, 512u << 20}, {"1.5KiB", 0, 1536}, {"1 GiB", 0, 1u << 30},
-	{"2k", 0, 2048}, {"2kB", 0, 2000}, {"1T", 0, UINT64_C(1) << 40}, {"", -EINVAL, 0},
-	{"-1", -EINVAL, 0}, {"+1", -EINVAL, 0}, {" 1", -EINVAL, 0}, {"1x", -EINVAL, 0}, {"0x10", -EINVAL, 0},
-	{"1.", -EINVAL, 0}, {"0.3B", -EINVAL, 0}, {"1MiBs", -EINVAL, 0},
-	{"18446744073709551615", 0, UINT64_MAX}, {"18446744073709551616", -ERANGE, 0},
+	{"0", 0, 0},
+	{"1", 0, 1},
+	{"512MiB", 0, 512u << 20},
+	{"1.5KiB", 0, 1536},
+	{"1 GiB", 0, 1u << 30},
+	{"2k", 0, 2048},
+	{"2kB", 0, 2000},
+	{"1T", 0, UINT64_C(1) << 40},
+	{"", -EINVAL, 0},
+	{"-1", -EINVAL, 0},
+	{"+1", -EINVAL, 0},
+	{" 1", -EINVAL, 0},
+	{"1x", -EINVAL, 0},
+	{"0x10", -EINVAL, 0},
+	{"1.", -EINVAL, 0},
+	{"0.3B", -EINVAL, 0},
+	{"1MiBs", -EINVAL, 0},
+	{"18446744073709551615", 0, UINT64_MAX},
+	{"18446744073709551616", -ERANGE, 0},
 	{"99999999T", -ERANGE, 0},
 };
 static const struct row durations[] = {
-	{"30s", 0, 30000}, {"1.5s", 0, 1500}, {"250ms", 0, 250}, {"2m", 0, 120000}, {"1h", 0, 3600000},
-	{"7", 0, 7000}, {"2min", 0, 120000}, {"1d", -EINVAL, 0}, {"0.0001s", -EINVAL, 0},
+	{"30s", 0, 30000},   {"1.5s", 0, 1500},	 {"250ms", 0, 250},
+	{"2m", 0, 120000},   {"1h", 0, 3600000}, {"7", 0, 7000},
+	{"2min", 0, 120000}, {"1d", -EINVAL, 0}, {"0.0001s", -EINVAL, 0},
 };
 static const struct row millis[] = {
-	{"1", 0, 1000}, {"0.5", 0, 500}, {"2.25", 0, 2250}, {"0.0005", -EINVAL, 0}, {"half", -EINVAL, 0},
+	{"1", 0, 1000},		{"0.5", 0, 500},      {"2.25", 0, 2250},
+	{"0.0005", -EINVAL, 0}, {"half", -EINVAL, 0},
 };
 
 static void check(const struct row *rows, size_t n, int (*parse)(const char *, uint64_t *))
@@ -46,7 +62,8 @@ static void test_parse(void **state)
 
 static void test_format_round_trip(void **state)
 {
-	static const uint64_t values[] = {0, 1, 1023, 1024, 1536, 512u << 20, 1000000, UINT64_MAX, 1500, 90000};
+	static const uint64_t values[] = {0,	      1,       1023,	   1024, 1536,
+					  512u << 20, 1000000, UINT64_MAX, 1500, 90000};
 	char text[NUM_TEXT];
 	uint64_t back;
 
@@ -56,7 +73,8 @@ static void test_format_round_trip(void **state)
 		assert_int_equal(back, values[i]);
 		if (values[i] > 1u << 30)
 			continue;
-		assert_int_equal(num_parse_duration(num_format_duration(text, values[i]), &back), 0);
+		assert_int_equal(num_parse_duration(num_format_duration(text, values[i]), &back),
+				 0);
 		assert_int_equal(back, values[i]);
 		assert_int_equal(num_parse_milli(num_format_milli(text, values[i]), &back), 0);
 		assert_int_equal(back, values[i]);

@@ -11,10 +11,12 @@ static void test_escape(void **state)
 	static const struct {
 		const char *in, *out;
 	} rows[] = {
-		{"plain", "plain"}, {"a\nb", "a\\nb"}, {"\x1b[31m", "\\x1b[31m"}, {"q\"\\", "q\\\"\\\\"},
+		{"plain", "plain"},	    {"a\nb", "a\\nb"},
+		{"\x1b[31m", "\\x1b[31m"},  {"q\"\\", "q\\\"\\\\"},
 		{"\xff\xfe", "\\xff\\xfe"}, {"gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f"},
-		{"\xc2\x9b", "\\xc2\\x9b"}, {"\xe2\x80\xae", "\\xe2\\x80\\xae"}, {"\xc0\x80", "\\xc0\\x80"},
-		{"\xed\xa0\x80", "\\xed\\xa0\\x80"}, {"\x7f", "\\x7f"},
+		{"\xc2\x9b", "\\xc2\\x9b"}, {"\xe2\x80\xae", "\\xe2\\x80\\xae"},
+		{"\xc0\x80", "\\xc0\\x80"}, {"\xed\xa0\x80", "\\xed\\xa0\\x80"},
+		{"\x7f", "\\x7f"},
 	};
 
 	(void)state;
@@ -31,7 +33,8 @@ static void test_cut(void **state)
 	char out[16];
 
 	(void)state;
-	assert_string_equal(str_escape_into(out, sizeof(out), "0123456789abcdef0123", 20), "0123456789ab...");
+	assert_string_equal(str_escape_into(out, sizeof(out), "0123456789abcdef0123", 20),
+			    "0123456789ab...");
 	assert_string_equal(str_escape_into(out, sizeof(out), "short", 5), "short");
 	assert_string_equal(QUOTED("a\tb"), "\"a\\tb\"");
 }

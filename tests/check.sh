@@ -1,0 +1,158 @@
+# shellcheck shell=bash disable=SC2154
+# ./dev check: every build, every test, as root and as an unprivileged user; sourced by dev.
+#
+# Each part is one "check" of its own (a build, the formatting, ...) or a run of Meson's tests, whose
+# TAP results tests/summary.py adds up. The last line is the count over all of it.
+
+check_user=pale-check
+
+checks_passed=0
+checks_failed=()
+logs=()
+
+part() { # NAME COMMAND...
+	local name=$1
+	shift
+	if step "$name" "$@"; then
+		checks_passed=$((checks_passed + 1))
+	else
+		checks_failed+=("$name")
+		return 1
+	fi
+}
+
+formatting() {
+	c_files | xargs -0 -r clang-format-14 --dry-run --Werror
+}
+
+scripts() {
+	find "$top" -name '*.sh' -not -path "$top/build*" -not -path '*/corpus/*' -print0 |
+		xargs -0 shellcheck -S warning "$top/dev" "$top/.ci/run" &&
+		find "$top" -name '*.py' -not -path "$top/build*" -print0 |
+		PYTHONDONTWRITEBYTECODE=1 xargs -0 -r python3 -c '
+import sys
+for path in sys.argv[1:]:
+    compile(open(path, encoding="utf-8").read(), path, "exec")'
+}
+
+# Meson itself runs as root, and writes the log; each test is started as the user, with a home of its
+# own and nothing else of root's environment.
+as_user=(setpriv "--reuid=$check_user" "--regid=$check_user" --init-groups)
+
+make_user() {
+	id -u "$check_user" >/dev/null 2>&1 ||
+		useradd --system --create-home --home-dir "/var/lib/$check_user" --shell /bin/bash "$check_user"
+}
+
+# What PALE_MUST_WORK asks of one half: the other half's abilities are no failure to lack.
+must_work() { # ABILITY...: without these
+	local list=,${PALE_MUST_WORK-}, ability
+	for ability in "$@"; do list=${list//,$ability,/,}; done
+	list=${list#,}
+	printf %s "${list%,}"
+}
+
+run_tests() { # DIR LOGNAME [MESON ARGUMENT...]
+	local dir=$1 name=$2
+	shift 2
+	local results=$dir/meson-logs/$name.json
+	case " $* " in *" --wrapper "*) results=$dir/meson-logs/$name-setpriv.json ;; esac # Meson's name for it
+	rm -f "$results"
+	logs+=("$name=$results")
+	# A failed test is told by the summary; here only whether Meson could run them at all.
+	note "testing: $name"
+	local started=$SECONDS log=$scratch_dir/$name.log
+	local must
+	case $name in
+	*-root) must=$(must_work unprivileged) ;;
+	*) must=$(must_work root cgroup idmap) ;;
+	esac
+	PALE_MUST_WORK=$must meson test -C "$dir" --no-rebuild --logbase "$name" --num-processes 2 --print-errorlogs "$@" \
+		>"$log" 2>&1 </dev/null
+	[ -s "$results" ] || { checks_failed+=("tests: $name"); tail -n 40 "$log" >&2; }
+	note "tested: $name ($((SECONDS - started)) s)"
+}
+
+check() {
+	[ $# -eq 0 ] || die "check takes no arguments"
+	scratch
+	[ "$(id -u)" -eq 0 ] || [ -z "${PALE_MUST_WORK-}" ] || case ",$PALE_MUST_WORK," in
+	*,root,*) die "PALE_MUST_WORK names root, and this is not root: the root half cannot run" ;;
+	esac
+	need build check demo bench tests
+	local root=
+	if [ "$(id -u)" -eq 0 ]; then
+		root=yes
+		make_user || die "cannot make the user $check_user"
+		if ! "${as_user[@]}" test -r "$top/dev" -a -x "$top"; then
+			elsewhere
+			return
+		fi
+	fi
+	build_base
+	if [ -n "$root" ] && ! "${as_user[@]}" sh -c 'cd "$1"' sh "$(dirname "$build")"; then
+		die "$check_user cannot reach $build: name another directory in PALE_BUILD"
+	fi
+
+	local ok_gcc='' ok_clang='' ok_asan=''
+	CC=gcc part "build: gcc, release" build_in "$build" "gcc" -Dbuildtype=release -Dwerror=true && ok_gcc=yes
+	CC=clang-14 part "build: clang, release" build_in "$build-clang" "clang" -Dbuildtype=release \
+		-Dwerror=true && ok_clang=yes
+	CC=clang-14 part "build: clang, ASan and UBSan" build_in "$build-asan" "sanitizers" \
+		-Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false -Dwerror=true && ok_asan=yes
+	part "formatting (./dev fmt)" formatting
+	part "scripts" scripts
+
+	export ASAN_OPTIONS=${ASAN_OPTIONS-abort_on_error=1:detect_stack_use_after_return=1:allocator_may_return_null=1}
+	export UBSAN_OPTIONS=${UBSAN_OPTIONS-halt_on_error=1:abort_on_error=1:print_stacktrace=1}
+	local who=user
+	if [ -n "$root" ]; then
+		local home=/var/lib/$check_user
+		local drop=("${as_user[@]}" env -u XDG_RUNTIME_DIR -u XDG_STATE_HOME -u XDG_CACHE_HOME -u XDG_CONFIG_HOME
+			"HOME=$home" "USER=$check_user" "LOGNAME=$check_user")
+		local wrapper=${drop[*]}
+		[ -z "$ok_gcc" ] || run_tests "$build" gcc-root
+		[ -z "$ok_gcc" ] || run_tests "$build" gcc-unprivileged --no-suite tree --wrapper "$wrapper"
+		[ -z "$ok_clang" ] || run_tests "$build-clang" clang-unprivileged --no-suite tree --wrapper "$wrapper"
+		[ -z "$ok_asan" ] || run_tests "$build-asan" sanitizers-root --no-suite tree -t 4
+		[ -z "$ok_asan" ] || run_tests "$build-asan" sanitizers-unprivileged --no-suite tree -t 4 --wrapper "$wrapper"
+	else
+		[ -z "$ok_gcc" ] || run_tests "$build" gcc-$who
+		[ -z "$ok_clang" ] || run_tests "$build-clang" clang-$who --no-suite tree
+		[ -z "$ok_asan" ] || run_tests "$build-asan" sanitizers-$who --no-suite tree -t 4
+	fi
+	left_behind
+
+	local name failed=()
+	for name in "${checks_failed[@]}"; do failed+=(--failed "$name"); done
+	[ -n "$root" ] || failed+=(--skipped "THE WHOLE ROOT HALF: run ./dev check as root for it")
+	python3 "$top/tests/summary.py" --passed "$checks_passed" "${failed[@]}" "${logs[@]}"
+}
+
+# What a run of the tests must not leave on the machine.
+left_behind() {
+	local left
+	left=$(
+		grep -E '[/ ]pale[-/]' /proc/self/mounts
+		find /sys/fs/cgroup -maxdepth 6 -type d -name 'pale-*' 2>/dev/null
+		pgrep -u "$check_user" -a . 2>/dev/null
+	)
+	if [ -n "$left" ]; then
+		note "left behind by the tests:"
+		printf '%s\n' "$left" | head -20 | sed 's/^/  | /' >&2
+		checks_failed+=("nothing left behind")
+	else
+		checks_passed=$((checks_passed + 1))
+	fi
+}
+
+# The tree lies where the unprivileged user cannot read it (below /root, say): check a copy.
+elsewhere() {
+	local copy
+	copy=$(mktemp -d /var/tmp/pale-check.XXXXXX) || die "cannot make a directory in /var/tmp"
+	cleanups+=("rm -rf -- '$copy'")
+	chmod 755 "$copy"
+	note "$check_user cannot read $top: checking a copy in $copy"
+	tar -C "$top" --exclude='./build*' --exclude=./.git -cf - . | tar -C "$copy" --no-same-owner -xf - || die "cannot copy the tree"
+	PALE_BUILD='' "$copy/dev" check
+}

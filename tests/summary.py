@@ -1,0 +1,109 @@
+"""Adds up what Meson's tests reported: TAP results where a test speaks TAP, else the test as one.
+
+Prints what failed and what was skipped, each with its reason, and the count as the last line:
+"N passed, N failed, N skipped". Exits 1 if anything failed or nothing ran.
+"""
+import argparse
+import json
+import re
+import sys
+
+LINE = re.compile(r"^(not )?ok\b\s*(\d+)?\s*(?:-\s*)?(.*?)\s*(?:#\s*(SKIP|TODO)\S*\s*(.*))?$", re.I)
+PLAN = re.compile(r"^1\.\.(\d+)\s*(?:#\s*(.*))?$")
+SKIPPED_PLAN = re.compile(r"^skip\S*\s*(.*)$", re.I)
+
+
+class Count:
+    def __init__(self):
+        self.passed = 0
+        self.failed = []
+        self.skipped = []
+
+
+def add_test(count, where, test):
+    """One test program; its TAP lines, and a failure of its own if it ended badly or fell short."""
+    name = f"{where}: {test['name']}"
+    result = test.get("result", "ERROR")
+    failed_before = len(count.failed)
+    seen = 0
+    planned = None
+    for line in (test.get("stdout") or "").splitlines():
+        plan = PLAN.match(line)
+        if plan:
+            planned = int(plan.group(1))
+            skip = SKIPPED_PLAN.match(plan.group(2) or "")
+            if planned == 0:
+                count.skipped.append((name, skip.group(1) if skip else "no tests"))
+                return
+            continue
+        if line.startswith("Bail out!"):
+            count.failed.append((name, line))
+            return
+        ok = LINE.match(line)
+        if not ok:
+            continue
+        seen += 1
+        bad, _, what, directive, reason = ok.groups()
+        title = f"{name}: {what}" if what else name
+        if directive and directive.upper() == "SKIP":
+            count.skipped.append((title, reason or what))
+        elif bad and not directive:
+            count.failed.append((title, ""))
+        else:
+            count.passed += 1
+    if seen == 0:
+        if result in ("OK", "EXPECTEDFAIL"):
+            count.passed += 1
+        elif result == "SKIP":
+            count.skipped.append((name, "see its log"))
+        else:
+            count.failed.append((name, f"{result}, exit status {test.get('returncode')}"))
+    elif planned is not None and seen != planned:
+        count.failed.append((name, f"planned {planned} tests, ran {seen}; {result}"))
+    elif result not in ("OK", "SKIP", "EXPECTEDFAIL") and len(count.failed) == failed_before:
+        count.failed.append((name, f"{result}, exit status {test.get('returncode')}"))
+    if len(count.failed) > failed_before:
+        tell(name, test)
+
+
+def tell(name, test):
+    """The end of a failed test's output, so that a log of CI suffices to understand it."""
+    print(f"--- {name}")
+    for stream in ("stdout", "stderr"):
+        for line in (test.get(stream) or "").splitlines()[-40:]:
+            print("  | " + line.encode("unicode_escape").decode())
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--passed", type=int, default=0)
+    parser.add_argument("--failed", action="append", default=[])
+    parser.add_argument("--skipped", action="append", default=[])
+    parser.add_argument("logs", nargs="*", help="NAME=FILE: Meson's testlog.json")
+    args = parser.parse_args()
+    count = Count()
+    count.passed = args.passed
+    count.failed = [(name, "") for name in args.failed]
+    count.skipped = [("check", reason) for reason in args.skipped]
+    for log in args.logs:
+        where, path = log.split("=", 1)
+        try:
+            with open(path, encoding="utf-8", errors="replace") as lines:
+                tests = [json.loads(line) for line in lines if line.strip()]
+        except (OSError, ValueError) as error:
+            count.failed.append((where, f"no results: {error}"))
+            continue
+        if not tests:
+            count.failed.append((where, "no test ran"))
+        for test in tests:
+            add_test(count, where, test)
+    for title, reason in count.skipped:
+        print(f"SKIPPED {title}{': ' + reason if reason else ''}")
+    for title, reason in count.failed:
+        print(f"FAILED {title}{': ' + reason if reason else ''}")
+    print(f"{count.passed} passed, {len(count.failed)} failed, {len(count.skipped)} skipped")
+    return 1 if count.failed or count.passed == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
