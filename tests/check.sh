@@ -4,8 +4,6 @@
 # Each part is one "check" of its own (a build, the formatting, ...) or a run of Meson's tests, whose
 # TAP results tests/summary.py adds up. The last line is the count over all of it.
 
-check_user=pale-check
-
 checks_passed=0
 checks_failed=()
 logs=()
@@ -33,15 +31,6 @@ scripts() {
 import sys
 for path in sys.argv[1:]:
     compile(open(path, encoding="utf-8").read(), path, "exec")'
-}
-
-# Meson itself runs as root, and writes the log; each test is started as the user, with a home of its
-# own and nothing else of root's environment.
-as_user=(setpriv "--reuid=$check_user" "--regid=$check_user" --init-groups)
-
-make_user() {
-	id -u "$check_user" >/dev/null 2>&1 ||
-		useradd --system --create-home --home-dir "/var/lib/$check_user" --shell /bin/bash "$check_user"
 }
 
 # What PALE_MUST_WORK asks of one half: the other half's abilities are no failure to lack.

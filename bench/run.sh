@@ -1,0 +1,20 @@
+# shellcheck shell=bash disable=SC2154
+# ./dev bench: builds, then hands over to bench.py; sourced by dev.
+
+bench() {
+	local what=start
+	case ${1-} in
+	start | syscalls) what=$1; shift ;;
+	'' | -*) ;;
+	*) die "bench: start or syscalls, not $1" ;;
+	esac
+	need build bench
+	build_release
+	local user=()
+	if [ "$(id -u)" -eq 0 ]; then
+		make_user || die "cannot make the user $check_user"
+		user=(--user "$check_user")
+	fi
+	/usr/bin/python3 "$top/bench/bench.py" "$what" --pale "$pale" --programs "$build/bench" \
+		--top "$top" "${user[@]}" "$@"
+}
