@@ -1,7 +1,7 @@
 /* Control groups of one box: v2 (root, delegated, or a systemd user scope) and v1.
  *
- * Runs in the supervisor, outside the box, with the caller's privileges. Nothing here is hostile but
- * the numbers that the box's behaviour produces. */
+ * Runs in the supervisor, outside the box, with the caller's privileges. Nothing here is hostile
+ * but the numbers that the box's behaviour produces. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,14 +14,28 @@ enum cgroup_kind {
 	CGROUP_NONE,
 	CGROUP_V1,
 	CGROUP_V2,
-	CGROUP_V2_SYSTEMD, /* v2, where a transient scope with delegation is asked of systemd first */
+	CGROUP_V2_SYSTEMD, /* v2, where a transient scope with delegation is asked of systemd first
+			    */
+};
+
+/* The v1 controllers that a box can need, each possibly in a hierarchy of its own. */
+enum cgroup_v1_controller {
+	CGROUP_MEMORY,
+	CGROUP_PIDS,
+	CGROUP_CPU,
+	CGROUP_CPUACCT,
+	CGROUP_V1_COUNT,
 };
 
 struct cgroup_host {
 	enum cgroup_kind kind;
 	bool memory, swap, pids, cpu, kill; /* controllers and files that a box's group will have */
-	char base[256];  /* v2: the directory below which boxes' groups are made */
-	char why[200];   /* why something is missing, and the remedy; empty if all is there */
+	bool cputime;	/* the cpu time of a whole box is counted by the kernel */
+	bool vacate;	/* v2: this process must first move itself into a leaf below base */
+	char base[256]; /* v2: the directory below which boxes' groups are made */
+	char v1[CGROUP_V1_COUNT]
+	       [256];  /* v1: the same, for each controller; "" where there is none */
+	char why[400]; /* why something is missing, and the remedy; empty if all is there */
 };
 
 /* What this process can make, by looking only (nothing is created); under 100 us. */
@@ -45,16 +59,31 @@ struct cgroup_usage {
 	uint64_t throttled_us;
 };
 
-/* Makes the box's groups, named pale-<id>, with the limits set. Nothing is left on failure. */
-int cgroup_create(const struct cgroup_host *host, const char *id, const struct cgroup_limits *limits,
-		  struct cgroup **ret, struct pale_err *err) _must_check_;
+/* Makes the box's groups, named pale-<id>, with the limits set; only what the limits (and cpu
+ * accounting) need. Limits that the host has no controller for are an error. Nothing is left on
+ * failure. v2 with host->vacate moves the calling process into a leaf of its own group. */
+int cgroup_create(const struct cgroup_host *host, const char *id,
+		  const struct cgroup_limits *limits, struct cgroup **ret,
+		  struct pale_err *err) _must_check_;
 
 /* A descriptor for clone3(CLONE_INTO_CGROUP), or -1 where that is not possible (v1). Borrowed. */
 int cgroup_clone_fd(const struct cgroup *g);
 
-/* Moves a process in (v1, or where CLONE_INTO_CGROUP was not used). */
+/* Descriptors through which a process puts itself in, with cgroup_join(), before it starts any
+ * thread: v1's quick way. Moving another process takes a system-wide lock that waits for an RCU
+ * grace period (11 ms on an idle machine, where this takes 0.08), and a process that moves only
+ * itself needs no lock. Returns the count; 0 where clone_fd or cgroup_attach() is the way.
+ * Borrowed. */
+#define CGROUP_JOIN_MAX CGROUP_V1_COUNT
+size_t cgroup_join_fds(const struct cgroup *g, int fds[static CGROUP_JOIN_MAX]);
+/* In the box's first process, single-threaded; async-signal-safe. 0 or a negative errno. */
+int cgroup_join(const int *fds, size_t n) _must_check_;
+
+/* Moves a process in, where neither CLONE_INTO_CGROUP nor cgroup_join() was used: the only way for
+ * CGROUP_V2_SYSTEMD (cgroup_clone_fd() is -1 and cgroup_join_fds() is 0 there). */
 int cgroup_attach(struct cgroup *g, pid_t pid, struct pale_err *err) _must_check_;
 
+/* Works until cgroup_destroy(); once the box is dead it may give the figures of just before. */
 int cgroup_usage(struct cgroup *g, struct cgroup_usage *ret, struct pale_err *err) _must_check_;
 
 /* A descriptor that polls readable (or POLLPRI, see *ret_events, a poll(2) mask) when the memory
@@ -70,4 +99,5 @@ int cgroup_destroy(struct cgroup *g, struct pale_err *err) _must_check_;
 
 /* After a supervisor was lost: finds groups named pale-<id>, kills what is in them, removes them.
  * 0 also if there were none. */
-int cgroup_recover(const struct cgroup_host *host, const char *id, struct pale_err *err) _must_check_;
+int cgroup_recover(const struct cgroup_host *host, const char *id,
+		   struct pale_err *err) _must_check_;

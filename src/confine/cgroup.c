@@ -1,0 +1,742 @@
+/* Control groups: what all kinds have in common (see cgroup.h).
+ *
+ * Runs in the supervisor, outside the box, with the caller's privileges. The files read are the
+ * kernel's; hostile are only the numbers in them and the set of processes in a group, which can
+ * grow while it is being killed. cgroup_probe() creates nothing; cgroup_create() must come before
+ * the box's first process, cgroup_kill() before cgroup_destroy(). */
+#include "confine/cgroup_impl.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/num.h"
+#include "base/str.h"
+
+#define STAGE	     "confine"
+#define PROC_MAX     (4u << 20) /* of mountinfo */
+#define KILL_BATCH   64		/* processes killed before their ends are awaited */
+#define RECOVER_DIRS 65536	/* looked through for the groups of a lost supervisor */
+
+static const char *const v1_names[] = {
+	[CGROUP_MEMORY] = "memory",
+	[CGROUP_PIDS] = "pids",
+	[CGROUP_CPU] = "cpu",
+	[CGROUP_CPUACCT] = "cpuacct",
+};
+
+/* ---- files ---- */
+
+int cgroup_file_write(const char *dir, const char *file, const char *value)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s/%s", dir, file);
+
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return -ENAMETOOLONG;
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	/* One write: the kernel takes each as a whole value. */
+	return write(fd, value, strlen(value)) < 0 ? -errno : 0;
+}
+
+int cgroup_file_write_u64(const char *dir, const char *file, uint64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+	return cgroup_file_write(dir, file, text);
+}
+
+ssize_t cgroup_file_read(const char *dir, const char *file, char *buf, size_t size)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s/%s", dir, file);
+
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return -ENAMETOOLONG;
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	ssize_t len = read(fd, buf, size - 1);
+
+	if (len < 0)
+		return -errno;
+	buf[len] = '\0';
+	return len;
+}
+
+int cgroup_file_u64(const char *dir, const char *file, uint64_t *ret)
+{
+	char buf[64];
+	ssize_t n = cgroup_file_read(dir, file, buf, sizeof(buf));
+
+	if (n < 0)
+		return (int)n;
+	buf[strcspn(buf, "\n")] = '\0';
+	return num_parse_u64(buf, UINT64_MAX, ret);
+}
+
+uint64_t cgroup_key(const char *text, const char *key)
+{
+	size_t len = strlen(key);
+
+	for (const char *line = text; line;
+	     line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+		if (strncmp(line, key, len) == 0 && line[len] == ' ')
+			return strtoull(line + len + 1, NULL, 10);
+	}
+	return 0;
+}
+
+bool cgroup_word(const char *text, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *p = text; (p = strstr(p, word)); p += len) {
+		bool starts = p == text || strchr(" ,\n", p[-1]);
+
+		if (starts && (p[len] == '\0' || strchr(" ,\n", p[len])))
+			return true;
+	}
+	return false;
+}
+
+bool cgroup_has_file(const char *dir, const char *file)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s/%s", dir, file);
+
+	return n > 0 && (size_t)n < sizeof(path) && access(path, F_OK) == 0;
+}
+
+void cgroup_why(struct cgroup_host *h, const char *fmt, ...)
+{
+	size_t used = strlen(h->why);
+	va_list ap;
+
+	if (used && used + 3 < sizeof(h->why)) {
+		strcpy(h->why + used, "; "); /* NOLINT: the room was checked */
+		used += 2;
+	}
+	va_start(ap, fmt);
+	vsnprintf(h->why + used, sizeof(h->why) - used, fmt, ap);
+	va_end(ap);
+}
+
+/* ---- where this process is ---- */
+
+/* The next line of *text, cut off in place; NULL at the end. */
+static char *next_line(char **text)
+{
+	char *line = *text;
+
+	if (!line || !*line)
+		return NULL;
+	char *end = strchr(line, '\n');
+
+	if (end)
+		*end = '\0';
+	*text = end ? end + 1 : NULL;
+	return line;
+}
+
+static int read_file(const char *path, struct buf *b)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : buf_read_fd(b, fd);
+}
+
+/* mountinfo writes blanks, tabs, newlines and backslashes of paths as \ooo. */
+static void unescape(char *s)
+{
+	char *to = s;
+
+	for (; *s; s++) {
+		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' &&
+		    s[3] >= '0' && s[3] <= '7') {
+			*to++ = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + (s[3] - '0'));
+			s += 3;
+		} else {
+			*to++ = *s;
+		}
+	}
+	*to = '\0';
+}
+
+/* The own group's directory: the mount shows the hierarchy from `root` on, and own is a path in the
+ * same terms. A mount that does not show our own group (a container that was given another's) is
+ * no use. */
+static void place_set(struct cgroup_place *place, const char *own, const char *root,
+		      const char *mnt)
+{
+	size_t len = strcmp(root, "/") == 0 ? 0 : strlen(root);
+
+	if (place->dir[0] || strncmp(own, root, len) != 0 || (own[len] && own[len] != '/') ||
+	    strstr(own, "/.."))
+		return;
+	const char *rest = strcmp(own + len, "/") == 0 ? "" : own + len;
+	int n = snprintf(place->dir, sizeof(place->dir), "%s%s", mnt, rest);
+
+	if (n < 0 || (size_t)n >= sizeof(place->dir))
+		place->dir[0] = '\0';
+	place->mount_len = strlen(mnt);
+}
+
+int cgroup_places_read(const struct cgroup_source *src, struct cgroup_places *ret)
+{
+	_cleanup_buf_ struct buf own = BUF_INIT(1u << 16), mounts = BUF_INIT(PROC_MAX);
+	const char *v2_own = NULL, *v1_own[CGROUP_V1_COUNT] = {NULL};
+	char *rest, *line;
+	int r;
+
+	memset(ret, 0, sizeof(*ret));
+	r = read_file(src->self_cgroup, &own);
+	if (r == 0)
+		r = read_file(src->self_mountinfo, &mounts);
+	if (r < 0)
+		return r;
+
+	rest = own.data;
+	while ((line = next_line(&rest))) { /* 4:cpu,cpuacct:/path */
+		char *names = strchr(line, ':');
+		char *path = names ? strchr(names + 1, ':') : NULL;
+
+		if (!path)
+			continue;
+		*path++ = '\0';
+		names++;
+		if (!*names) {
+			v2_own = path;
+			ret->v2.listed = true;
+		}
+		for (int c = 0; c < CGROUP_V1_COUNT; c++) {
+			if (cgroup_word(names, v1_names[c])) {
+				v1_own[c] = path;
+				ret->v1[c].listed = true;
+			}
+		}
+	}
+
+	rest = mounts.data;
+	while ((line = next_line(
+			&rest))) { /* id parent dev ROOT MOUNTPOINT options - TYPE src OPTIONS */
+		char *tail = strstr(line, " - cgroup");
+
+		if (!tail)
+			continue;
+		*tail = '\0';
+		tail += strlen(" - ");
+		char *save = NULL, *root, *mnt;
+
+		for (int i = 0; i < 3; i++)
+			strtok_r(i ? NULL : line, " ", &save);
+		root = strtok_r(NULL, " ", &save);
+		mnt = strtok_r(NULL, " ", &save);
+		if (!root || !mnt)
+			continue;
+		unescape(root);
+		unescape(mnt);
+		if (str_starts(tail, "cgroup2 ")) {
+			if (v2_own)
+				place_set(&ret->v2, v2_own, root, mnt);
+			continue;
+		}
+		for (int c = 0; c < CGROUP_V1_COUNT; c++) {
+			if (v1_own[c] && cgroup_word(tail, v1_names[c]))
+				place_set(&ret->v1[c], v1_own[c], root, mnt);
+		}
+	}
+	return 0;
+}
+
+/* ---- probe ---- */
+
+void cgroup_probe_at(const struct cgroup_source *src, struct cgroup_host *ret)
+{
+	_cleanup_free_ struct cgroup_places *places = malloc(sizeof(*places));
+
+	memset(ret, 0, sizeof(*ret));
+	if (!places) {
+		cgroup_why(ret, "out of memory");
+		return;
+	}
+	int r = cgroup_places_read(src, places);
+
+	if (r < 0) {
+		cgroup_why(ret, "%s cannot be read (%s)", src->self_cgroup, strerror(-r));
+		return;
+	}
+	/* A host may mount both; the controllers are where the processes are limited. */
+	char controllers[256] = "";
+
+	if (places->v2.dir[0])
+		(void)!cgroup_file_read(places->v2.dir, "cgroup.controllers", controllers,
+					sizeof(controllers));
+	bool any_v1 = places->v1[CGROUP_MEMORY].dir[0] || places->v1[CGROUP_PIDS].dir[0];
+
+	if (places->v2.dir[0] && (!any_v1 || cgroup_word(controllers, "memory"))) {
+		cgroup_v2_probe(src, places, ret);
+	} else if (any_v1) {
+		cgroup_v1_probe(src, places, ret);
+	} else {
+		cgroup_why(
+			ret,
+			"no cgroup file system is mounted: mount -t cgroup2 cgroup2 /sys/fs/cgroup "
+			"(in a container: give it its own cgroup namespace and a writable "
+			"/sys/fs/cgroup)");
+	}
+}
+
+void cgroup_probe(struct cgroup_host *ret)
+{
+	const struct cgroup_source src = {
+		.self_cgroup = "/proc/self/cgroup",
+		.self_mountinfo = "/proc/self/mountinfo",
+		.systemd = "/run/systemd/system",
+		.swaps = "/proc/swaps",
+		.runtime_dir = getenv("XDG_RUNTIME_DIR"),
+		.uid = geteuid(),
+	};
+
+	cgroup_probe_at(&src, ret);
+}
+
+/* ---- making ---- */
+
+int cgroup_dir_make(struct cgroup *g, const char *base, const char *name, struct pale_err *err)
+{
+	struct cgroup_dir *d = &g->group[g->ngroups];
+	int n = snprintf(d->path, sizeof(d->path), "%s/%s", base, name);
+
+	if (n < 0 || (size_t)n >= sizeof(d->path))
+		return err_set(err, PALE_E_HOST, STAGE, ENAMETOOLONG, "control group \"%s\"", base);
+	if (mkdir(d->path, 0755) < 0)
+		return err_set(err, errno == EACCES || errno == EROFS ? PALE_E_HOST : PALE_E_SYSTEM,
+			       STAGE, errno, "making the control group \"%s\"", d->path);
+	d->made = true;
+	d->join_fd = -1;
+	g->ngroups++;
+	return 0;
+}
+
+int cgroup_limit_failed(const char *dir, const char *file, int r, struct pale_err *err)
+{
+	return err_set(err, r == -ENOENT || r == -EACCES ? PALE_E_HOST : PALE_E_SYSTEM, STAGE, -r,
+		       "setting the limit \"%s/%s\"", dir, file);
+}
+
+static void cgroup_free(struct cgroup *g)
+{
+	if (!g)
+		return;
+	for (size_t i = 0; i < g->ngroups; i++)
+		close_fd(&g->group[i].join_fd);
+	close_fd(&g->clone_fd);
+	close_fd(&g->event_fd);
+	close_fd(&g->bus_fd);
+	free(g);
+}
+
+static struct cgroup *cgroup_new(enum cgroup_kind kind)
+{
+	struct cgroup *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return NULL;
+	g->kind = kind;
+	g->clone_fd = g->event_fd = g->bus_fd = -1;
+	for (int c = 0; c < CGROUP_V1_COUNT; c++)
+		g->of[c] = -1;
+	return g;
+}
+
+/* The name becomes a directory and a unit: nothing but what an id is made of. */
+static bool id_ok(const char *id)
+{
+	size_t len = strspn(id, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_");
+
+	return len > 0 && len <= 48 && !id[len];
+}
+
+int cgroup_create(const struct cgroup_host *host, const char *id,
+		  const struct cgroup_limits *limits, struct cgroup **ret, struct pale_err *err)
+{
+	char name[64];
+	int r;
+
+	if (!id_ok(id))
+		return err_set(err, PALE_E_USAGE, STAGE, 0, "\"%s\" cannot name a control group",
+			       QUOTED(id));
+	if (host->kind == CGROUP_NONE)
+		return err_set(err, PALE_E_HOST, STAGE, 0, "no control group can be made: %s",
+			       host->why);
+	if ((limits->memory_bytes && !host->memory) || (limits->processes && !host->pids) ||
+	    (limits->cpus_milli && !host->cpu))
+		return err_set(err, PALE_E_HOST, STAGE, 0,
+			       "a control group cannot hold every limit asked for: %s", host->why);
+	struct cgroup *g = cgroup_new(host->kind);
+
+	if (!g)
+		return err_nomem(err, STAGE);
+	g->limits = *limits;
+	snprintf(name, sizeof(name), "pale-%s", id);
+	if (host->kind == CGROUP_V1)
+		r = cgroup_v1_create(host, g, name, err);
+	else if (host->kind == CGROUP_V2)
+		r = cgroup_v2_create(host, g, name, err);
+	else
+		r = cgroup_systemd_create(host, g, name, err);
+	if (r < 0) {
+		for (size_t i = 0; i < g->ngroups; i++) {
+			if (g->group[i].made)
+				rmdir(g->group[i].path);
+		}
+		cgroup_free(g);
+		return r;
+	}
+	*ret = g;
+	return 0;
+}
+
+int cgroup_clone_fd(const struct cgroup *g)
+{
+	return g->clone_fd;
+}
+
+size_t cgroup_join_fds(const struct cgroup *g, int fds[static CGROUP_JOIN_MAX])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < g->ngroups; i++) {
+		if (g->group[i].join_fd >= 0)
+			fds[n++] = g->group[i].join_fd;
+	}
+	return n;
+}
+
+int cgroup_join(const int *fds, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (write(fds[i], "0", 1) != 1)
+			return -errno;
+	}
+	return 0;
+}
+
+int cgroup_attach(struct cgroup *g, pid_t pid, struct pale_err *err)
+{
+	return g->ops->attach(g, pid, err);
+}
+
+/* ---- watching ---- */
+
+int cgroup_usage(struct cgroup *g, struct cgroup_usage *ret, struct pale_err *err)
+{
+	int r = g->ops->usage(g, ret, err);
+
+	if (r == 0) {
+		if (ret->oom_kills > g->last.oom_kills)
+			g->oom_notified = false;
+		g->last = *ret;
+		g->has_last = true;
+		return 0;
+	}
+	/* systemd removes a scope that is empty; what was seen last is then the answer. */
+	if (!g->has_last || g->kind != CGROUP_V2_SYSTEMD)
+		return r;
+	*ret = g->last;
+	if (g->oom_notified)
+		ret->oom_kills++;
+	return 0;
+}
+
+int cgroup_event_fd(struct cgroup *g, short *ret_events)
+{
+	*ret_events = POLLIN;
+	return g->event_fd;
+}
+
+void cgroup_drain(struct cgroup *g)
+{
+	char buf[1024] __attribute__((aligned(__alignof__(struct inotify_event))));
+
+	if (g->event_fd < 0)
+		return;
+	ssize_t n = read(g->event_fd, buf, sizeof(buf));
+
+	if (g->kind == CGROUP_V1) {
+		g->oom_notified |= n > 0;
+		return;
+	}
+	for (ssize_t i = 0; i + (ssize_t)sizeof(struct inotify_event) <= n;) {
+		const struct inotify_event *e = (const void *)(buf + i);
+
+		if (e->mask & IN_MODIFY)
+			g->oom_notified = true;
+		i += (ssize_t)sizeof(*e) + (ssize_t)e->len;
+	}
+	/* The counts as they are now, should the group go away before they are asked for. */
+	if (g->oom_notified) {
+		struct cgroup_usage now;
+
+		(void)!cgroup_usage(g, &now, NULL);
+	}
+}
+
+/* ---- killing ---- */
+
+/* The first max processes of the group; the count, or a negative errno (-ENODEV: it is gone). */
+static ssize_t list_processes(const char *dir, pid_t *pids, size_t max)
+{
+	char buf[4096];
+	ssize_t n = cgroup_file_read(dir, "cgroup.procs", buf, sizeof(buf));
+	size_t count = 0;
+
+	if (n == -ENOENT || n == -ENODEV)
+		return 0;
+	if (n < 0)
+		return n;
+	char *p = buf;
+
+	while (count < max && *p) {
+		char *end;
+		long pid = strtol(p, &end, 10);
+
+		if (end == p || (*end != '\n' && n == (ssize_t)sizeof(buf) - 1))
+			break;
+		if (pid > 0 && pid <= INT_MAX)
+			pids[count++] = (pid_t)pid;
+		p = *end ? end + 1 : end;
+	}
+	return (ssize_t)count;
+}
+
+static bool has_pid(const pid_t *pids, ssize_t n, pid_t pid)
+{
+	for (ssize_t i = 0; i < n; i++) {
+		if (pids[i] == pid)
+			return true;
+	}
+	return false;
+}
+
+/* Kills up to a batch and waits for their ends. The number of those found, or a negative errno.
+ *
+ * A number read from cgroup.procs may belong to somebody else by the time it is used. The pidfd is
+ * taken first and the list read again: a process that is still listed and whose pidfd was taken
+ * before is the one that is meant, and if it ended in between, the signal goes to nobody. */
+static ssize_t kill_batch(const char *dir, uint64_t deadline_us)
+{
+	pid_t pids[KILL_BATCH], again[1024];
+	struct pollfd ends[KILL_BATCH];
+	ssize_t n = list_processes(dir, pids, KILL_BATCH);
+	nfds_t nends = 0;
+
+	if (n <= 0)
+		return n;
+	for (ssize_t i = 0; i < n; i++) {
+		int fd = (int)syscall(SYS_pidfd_open, pids[i], 0);
+
+		ends[i] = (struct pollfd){.fd = fd, .events = POLLIN};
+	}
+	ssize_t still = list_processes(dir, again, ARRAY_SIZE(again));
+
+	for (ssize_t i = 0; i < n; i++) {
+		if (ends[i].fd >= 0 && has_pid(again, still, pids[i]))
+			syscall(SYS_pidfd_send_signal, ends[i].fd, SIGKILL, NULL, 0);
+		else
+			close_fd(&ends[i].fd);
+	}
+	nends = (nfds_t)n;
+	for (nfds_t i = 0; i < nends; i++) {
+		uint64_t now = clock_mono_us();
+
+		if (ends[i].fd >= 0 && now < deadline_us)
+			(void)!poll(&ends[i], 1, (int)((deadline_us - now) / 1000) + 1);
+		close_fd(&ends[i].fd);
+	}
+	return n;
+}
+
+int cgroup_kill(struct cgroup *g, unsigned timeout_ms, struct pale_err *err)
+{
+	uint64_t deadline = clock_mono_us() + (uint64_t)timeout_ms * 1000;
+	bool stopped = false;
+	struct cgroup_usage final;
+
+	if (!g->ngroups)
+		return 0;
+	if (g->kind == CGROUP_V2_SYSTEMD)
+		(void)!cgroup_usage(g, &final, NULL);
+	/* Every process of the box is in every group of it: they have nothing to leave it with. */
+	for (;;) {
+		pid_t first;
+		ssize_t n = list_processes(g->group[0].path, &first, 1);
+
+		if (n == 0)
+			return 0;
+		if (n > 0 && !stopped) {
+			/* New processes inherit the group: first no more of them, then an end to
+			 * all. This is why no freezer is needed. */
+			g->ops->stop_forks(g);
+			stopped = true;
+		}
+		if (n > 0)
+			n = kill_batch(g->group[0].path, deadline);
+		if (n < 0)
+			return err_set(err, PALE_E_SYSTEM, STAGE, (int)-n,
+				       "listing the processes of \"%s\"", g->group[0].path);
+		if (n && clock_mono_us() >= deadline)
+			return err_set(err, PALE_E_SYSTEM, STAGE, ETIMEDOUT,
+				       "killing the processes of \"%s\"", g->group[0].path);
+	}
+}
+
+int cgroup_destroy(struct cgroup *g, struct pale_err *err)
+{
+	int r = 0;
+
+	if (!g)
+		return 0;
+	for (size_t i = 0; i < g->ngroups; i++) {
+		struct cgroup_dir *d = &g->group[i];
+
+		if (!d->made)
+			continue;
+		/* A process whose end was reported may be a few microseconds from leaving its group
+		 * (the last step of its exit, on another processor), and nothing reports that in
+		 * v1: ask again for 100 ms at most. */
+		for (int tries = 0; rmdir(d->path) < 0 && errno != ENOENT; tries++) {
+			if (errno != EBUSY || tries == 100) {
+				r = err_set(err, PALE_E_SYSTEM, STAGE, errno,
+					    "removing the control group \"%s\"", d->path);
+				break;
+			}
+			poll(NULL, 0, 1);
+		}
+	}
+	cgroup_free(g);
+	return r;
+}
+
+/* ---- recovery ---- */
+
+struct recovery {
+	char name[64];
+	size_t left; /* directories that may still be looked at */
+	struct cgroup *g;
+};
+
+/* Looks for a directory of that name below dirfd (whose path is given); owns dirfd. */
+static void find_group(struct recovery *rec, int dirfd, const char *path, int depth)
+{
+	DIR *dir = fdopendir(dirfd);
+	struct dirent *e;
+
+	if (!dir) {
+		close(dirfd);
+		return;
+	}
+	while ((e = readdir(dir)) && rec->left && rec->g->ngroups < ARRAY_SIZE(rec->g->group)) {
+		char below[CGROUP_PATH];
+
+		if (e->d_type != DT_DIR || e->d_name[0] == '.')
+			continue;
+		rec->left--;
+		int n = snprintf(below, sizeof(below), "%s/%s", path, e->d_name);
+
+		if (n < 0 || (size_t)n >= sizeof(below))
+			continue;
+		if (strcmp(e->d_name, rec->name) == 0) {
+			struct cgroup_dir *d = &rec->g->group[rec->g->ngroups++];
+
+			memcpy(d->path, below, (size_t)n + 1);
+			d->join_fd = -1;
+			d->made = true;
+			break; /* one a hierarchy */
+		}
+		int fd = depth ? openat(dirfd, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+		if (fd >= 0)
+			find_group(rec, fd, below, depth - 1);
+	}
+	closedir(dir);
+}
+
+static void recover_stop_nothing(struct cgroup *g)
+{
+	for (size_t i = 0; i < g->ngroups; i++) {
+		cgroup_file_write(g->group[i].path, "cgroup.kill", "1");
+		cgroup_file_write(g->group[i].path, "pids.max", "0");
+	}
+}
+
+int cgroup_recover(const struct cgroup_host *host, const char *id, struct pale_err *err)
+{
+	static const struct cgroup_ops ops = {.stop_forks = recover_stop_nothing};
+	const struct cgroup_source src = {
+		.self_cgroup = "/proc/self/cgroup",
+		.self_mountinfo = "/proc/self/mountinfo",
+	};
+	_cleanup_free_ struct cgroup_places *places = malloc(sizeof(*places));
+
+	if (!id_ok(id))
+		return err_set(err, PALE_E_USAGE, STAGE, 0, "\"%s\" cannot name a control group",
+			       QUOTED(id));
+	if (!places)
+		return err_nomem(err, STAGE);
+	if (host->kind == CGROUP_NONE || cgroup_places_read(&src, places) < 0)
+		return 0;
+	struct recovery rec = {.left = RECOVER_DIRS, .g = cgroup_new(CGROUP_V1)};
+
+	if (!rec.g)
+		return err_nomem(err, STAGE);
+	rec.g->ops = &ops;
+	snprintf(rec.name, sizeof(rec.name), "pale-%s%s", id,
+		 host->kind == CGROUP_V2_SYSTEMD ? ".scope" : "");
+	/* The lost supervisor may have been in another group than we are (another login): the whole
+	 * hierarchy is looked through, which is rare enough. */
+	for (int c = -1; c < CGROUP_V1_COUNT; c++) {
+		struct cgroup_place *p = c < 0 ? &places->v2 : &places->v1[c];
+
+		if (!p->dir[0] || (c < 0) != (host->kind != CGROUP_V1))
+			continue;
+		p->dir[p->mount_len] = '\0';
+		int fd = open(p->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		if (fd >= 0)
+			find_group(&rec, fd, p->dir, 16);
+	}
+	/* Not every group need exist in every hierarchy; each is emptied for itself. */
+	int r = 0;
+	size_t found = rec.g->ngroups;
+
+	for (size_t i = 0; i < found && r == 0; i++) {
+		struct cgroup_dir first = rec.g->group[0];
+
+		rec.g->group[0] = rec.g->group[i];
+		r = cgroup_kill(rec.g, 5000, err);
+		rec.g->group[i] = rec.g->group[0];
+		rec.g->group[0] = i ? first : rec.g->group[0];
+	}
+	if (r < 0) {
+		cgroup_free(rec.g);
+		return r;
+	}
+	return cgroup_destroy(rec.g, err);
+}
