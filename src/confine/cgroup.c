@@ -503,7 +503,7 @@ void cgroup_drain(struct cgroup *g)
 /* The first max processes of the group; the count, or a negative errno (-ENODEV: it is gone). */
 static ssize_t list_processes(const char *dir, pid_t *pids, size_t max)
 {
-	char buf[4096];
+	char buf[8192];
 	ssize_t n = cgroup_file_read(dir, "cgroup.procs", buf, sizeof(buf));
 	size_t count = 0;
 
@@ -542,10 +542,9 @@ static bool has_pid(const pid_t *pids, ssize_t n, pid_t pid)
  * before is the one that is meant, and if it ended in between, the signal goes to nobody. */
 static ssize_t kill_batch(const char *dir, uint64_t deadline_us)
 {
-	pid_t pids[KILL_BATCH], again[1024];
+	pid_t pids[KILL_BATCH], again[2 * KILL_BATCH];
 	struct pollfd ends[KILL_BATCH];
 	ssize_t n = list_processes(dir, pids, KILL_BATCH);
-	nfds_t nends = 0;
 
 	if (n <= 0)
 		return n;
@@ -562,8 +561,7 @@ static ssize_t kill_batch(const char *dir, uint64_t deadline_us)
 		else
 			close_fd(&ends[i].fd);
 	}
-	nends = (nfds_t)n;
-	for (nfds_t i = 0; i < nends; i++) {
+	for (ssize_t i = 0; i < n; i++) {
 		uint64_t now = clock_mono_us();
 
 		if (ends[i].fd >= 0 && now < deadline_us)

@@ -1,5 +1,5 @@
-/* Control groups on this host: made, joined, exceeded, killed, removed. Needs a host where this user
- * can make them (PALE_MUST_WORK=cgroup: then it must be one). */
+/* Control groups on this host: made, joined, exceeded, killed, removed. Needs a host where this
+ * user can make them (PALE_MUST_WORK=cgroup: then it must be one). */
 #include "confine/cgroup.h"
 
 #include <fcntl.h>
@@ -36,7 +36,7 @@ static pid_t start(struct cgroup *g, void (*work)(void))
 	assert_int_equal(pipe2(go, O_CLOEXEC), 0);
 	if (cgroup_clone_fd(g) >= 0) {
 		args.flags = CLONE_INTO_CGROUP;
-		args.cgroup = (uint64_t)cgroup_clone_fd(g);
+		args.cgroup = (unsigned)cgroup_clone_fd(g);
 	}
 	pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 
@@ -45,7 +45,8 @@ static pid_t start(struct cgroup *g, void (*work)(void))
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(go[1]);
-		if (cgroup_join(fds, n) < 0 || write(ready[1], &c, 1) != 1 || read(go[0], &c, 1) != 1)
+		if (cgroup_join(fds, n) < 0 || write(ready[1], &c, 1) != 1 ||
+		    read(go[0], &c, 1) != 1)
 			_exit(99);
 		work();
 		_exit(0);
@@ -98,7 +99,8 @@ static void nothing(void)
 static void eat_memory(void)
 {
 	for (;;) {
-		char *p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			       -1, 0);
 
 		if (p == MAP_FAILED)
 			_exit(3);
@@ -270,7 +272,8 @@ static void test_recover(void **state)
 {
 	(void)state;
 	struct pale_err err;
-	struct cgroup *g = create(&(struct cgroup_limits){.memory_bytes = 32 << 20, .processes = 8});
+	struct cgroup *g =
+		create(&(struct cgroup_limits){.memory_bytes = 32 << 20, .processes = 8});
 	pid_t pid = start(g, (void (*)(void))pause);
 	char id[40];
 
@@ -291,12 +294,14 @@ static void test_wrong(void **state)
 
 	assert_int_equal(cgroup_create(&host, "../x", &(struct cgroup_limits){0}, &g, &err),
 			 -PALE_E_USAGE);
-	assert_int_equal(cgroup_create(&host, "", &(struct cgroup_limits){0}, &g, &err), -PALE_E_USAGE);
+	assert_int_equal(cgroup_create(&host, "", &(struct cgroup_limits){0}, &g, &err),
+			 -PALE_E_USAGE);
 	struct cgroup_host none = host;
 
 	none.pids = false;
-	assert_int_equal(cgroup_create(&none, "x", &(struct cgroup_limits){.processes = 1}, &g, &err),
-			 -PALE_E_HOST);
+	assert_int_equal(
+		cgroup_create(&none, "x", &(struct cgroup_limits){.processes = 1}, &g, &err),
+		-PALE_E_HOST);
 }
 
 /* A figure for the log, not a limit: a shared machine is no place for one. */
@@ -325,22 +330,18 @@ static void test_cost(void **state)
 		(void)!cgroup_destroy(g, NULL);
 		part[4] += clock_mono_us() - t;
 	}
-	print_message("# probe %d, create %d, usage %d, kill %d, destroy %d us\n", (int)part[0] / ROUNDS,
-		      (int)part[1] / ROUNDS, (int)part[2] / ROUNDS, (int)part[3] / ROUNDS,
-		      (int)part[4] / ROUNDS);
+	print_message("# probe %d, create %d, usage %d, kill %d, destroy %d us\n",
+		      (int)part[0] / ROUNDS, (int)part[1] / ROUNDS, (int)part[2] / ROUNDS,
+		      (int)part[3] / ROUNDS, (int)part[4] / ROUNDS);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_memory_without),
-		cmocka_unit_test(test_processes),
-		cmocka_unit_test(test_fork_bomb_is_killed),
-		cmocka_unit_test(test_cpu),
-		cmocka_unit_test(test_recover),
-		cmocka_unit_test(test_wrong),
-		cmocka_unit_test(test_cost),
+		cmocka_unit_test(test_memory),	  cmocka_unit_test(test_memory_without),
+		cmocka_unit_test(test_processes), cmocka_unit_test(test_fork_bomb_is_killed),
+		cmocka_unit_test(test_cpu),	  cmocka_unit_test(test_recover),
+		cmocka_unit_test(test_wrong),	  cmocka_unit_test(test_cost),
 	};
 	const char *must = getenv("PALE_MUST_WORK");
 
