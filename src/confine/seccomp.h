@@ -14,10 +14,11 @@
 
 /* What else is reported to the listener before it goes on as usual: bits. */
 enum seccomp_watch {
-	SECCOMP_WATCH_STDERR = 1,      /* writes to descriptor 2, so that stdout can be drained first */
-	SECCOMP_WATCH_FILE_WRITES = 2, /* opens for writing, and calls that create or change a name */
-	SECCOMP_WATCH_FILES = 4,       /* every open; implies the one before */
-	SECCOMP_NO_LISTENER = 8,       /* nothing is reported: refusals are plain errnos */
+	SECCOMP_WATCH_STDERR = 1, /* writes to descriptor 2, so that stdout can be drained first */
+	SECCOMP_WATCH_FILE_WRITES =
+		2,		 /* opens for writing, and calls that create or change a name */
+	SECCOMP_WATCH_FILES = 4, /* every open; implies the one before */
+	SECCOMP_NO_LISTENER = 8, /* nothing is reported: refusals are plain errnos */
 };
 
 /* The program for this machine's architecture; static memory. Never NULL for valid arguments. */
@@ -28,7 +29,15 @@ const struct sock_fprog *seccomp_program(enum policy_profile profile, unsigned w
  * a listener already. */
 int seccomp_install(enum policy_profile profile, unsigned watch, int *ret_listener) _must_check_;
 
-/* What the table says of one call: its name ("keyctl"; NULL if unknown) and the errno of a refusal. */
+/* The same, and sends one message (data, len) with the listener over sock, then closes it: the way
+ * to hand it over, because under the filter sendmsg() itself waits for the supervisor's answer. A
+ * second process that shares this one's memory does the sending; it is gone on return. Not with
+ * SECCOMP_NO_LISTENER: then nothing is sent. Async-signal-safe. 0 or a negative errno. */
+int seccomp_install_send(enum policy_profile profile, unsigned watch, int sock, const void *data,
+			 size_t len) _must_check_;
+
+/* What the table says of one call: its name ("keyctl"; NULL if unknown) and the errno of a refusal.
+ */
 const char *seccomp_call_name(int nr);
 int seccomp_call_errno(int nr);
 
