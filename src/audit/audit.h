@@ -4,6 +4,7 @@
  *   $PALE_STATE_DIR, or /var/lib/pale for root, or $XDG_STATE_HOME/pale, or ~/.local/state/pale
  *     runs/<id>/audit.jsonl      the log; its supervisor holds a lock on it while it lives
  *     runs/<id>/...              what else a run leaves (changes of a workspace)
+ *     runs/<id>/head             the seal of an ended log: its number of lines, the last one's hash
  *     active/<id>                an empty file for each run that has no end in its log yet
  *     index.db                   SQLite, rebuildable from the files; never touched by a run
  *

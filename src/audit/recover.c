@@ -16,7 +16,6 @@
 #include <time.h>
 
 #include "audit/chain.h"
-#include "audit/events.h"
 #include "audit/state.h"
 #include "audit/ulid.h"
 #include "audit/writer.h"
@@ -81,29 +80,6 @@ static int take_torn(const char *id, int dir, int log, json_t **ret, struct pale
 	return *ret ? 0 : err_nomem(err, STAGE);
 }
 
-/* Whether the log's last line already ends the run (the supervisor died just after). */
-static bool has_end(int log)
-{
-	char tail[16384];
-	struct stat st;
-	_cleanup_line_ struct chain_line line = {0};
-
-	if (fstat(log, &st) < 0 || st.st_size == 0)
-		return false;
-	size_t n = st.st_size < (off_t)sizeof(tail) ? (size_t)st.st_size : sizeof(tail);
-
-	if (pread(log, tail, n, st.st_size - (off_t)n) != (ssize_t)n || tail[n - 1] != '\n')
-		return false;
-	const char *nl = memrchr(tail, '\n', n - 1);
-	const char *from = nl ? nl + 1 : tail;
-
-	if (chain_parse(from, (size_t)(tail + n - 1 - from), &line))
-		return false;
-	const struct audit_event *e = audit_event_find(line.event);
-
-	return e && (e->flags & (AUDIT_F_END | AUDIT_F_AFTER_END));
-}
-
 static int close_run(const char *id, int dir, int log, audit_kill_fn *kill, void *arg,
 		     struct pale_err *err)
 {
@@ -119,18 +95,20 @@ static int close_run(const char *id, int dir, int log, audit_kill_fn *kill, void
 	r = take_torn(id, dir, log, &body, err);
 	if (r < 0)
 		return r;
-	if (has_end(log)) {
-		json_decref(body);
-		return 0;
-	}
-	if (!body)
-		body = json_object();
-	json_object_set_new(body, "recovered_by", json_integer(getpid()));
 	r = audit_adopt(id, dir, log, &a, err);
 	if (r < 0) {
 		json_decref(body);
 		return r;
 	}
+	if (audit_ended(a)) {
+		/* It died between the last line and the seal, which audit_free() makes. */
+		json_decref(body);
+		audit_free(a);
+		return 0;
+	}
+	if (!body)
+		body = json_object();
+	json_object_set_new(body, "recovered_by", json_integer(getpid()));
 	r = audit_append(a, STAGE, "box.lost", body, err);
 	if (r >= 0)
 		r = audit_append(a, STAGE, "box.end",
@@ -174,7 +152,6 @@ static int look_at(const struct audit_state *s, const char *id, audit_kill_fn *k
 	r = close_run(id, dir, log, kill, arg, err);
 	if (r < 0)
 		return r;
-	unlinkat(s->active, id, 0);
 	return 1;
 }
 

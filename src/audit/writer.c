@@ -10,19 +10,25 @@
 #include "audit/audit.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 
 #include "audit/chain.h"
 #include "audit/events.h"
 #include "audit/state.h"
 #include "audit/ulid.h"
+#include "audit/verify.h"
 #include "audit/writer.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
 
 #define STAGE	     "audit"
+#define SEAL	     "head" /* runs/<id>/head */
+#define SEAL_NEW     "head.new"
 #define EVENT_MAX    (64u << 10) /* an ordinary line */
 #define WHOLE_MAX    (32u << 20) /* box.start: the whole code */
 #define CUT_STRING   512u	 /* what a too large event keeps of each string */
@@ -33,10 +39,11 @@ struct audit {
 	char id[AUDIT_ID_SIZE];
 	char path[4096];
 	int dir, log;
+	int mark; /* active/<id>, which becomes the seal; -1 in a continued log */
 	off_t size;
 	struct chain_head head;
 	struct buf line;
-	bool synced_dirs, ended, broken;
+	bool synced_dirs, ended, broken, dirty;
 	audit_observer *observer;
 	void *observer_arg;
 };
@@ -50,7 +57,7 @@ static struct audit *writer_new(struct pale_err *err)
 		return NULL;
 	}
 	a->state = AUDIT_STATE_NONE;
-	a->dir = a->log = -1;
+	a->dir = a->log = a->mark = -1;
 	a->line = BUF_INIT(WHOLE_MAX);
 	return a;
 }
@@ -61,6 +68,7 @@ static void writer_free(struct audit *a)
 		return;
 	close_fd(&a->log);
 	close_fd(&a->dir);
+	close_fd(&a->mark);
 	audit_state_done(&a->state);
 	buf_done(&a->line);
 	free(a);
@@ -127,9 +135,9 @@ int audit_create(struct audit **ret, struct pale_err *err)
 		return r;
 	chain_genesis(a->id, a->head.hash);
 
-	_cleanup_close_ int mark = openat(
-		a->state.active, a->id, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (mark < 0)
+	a->mark = openat(a->state.active, a->id,
+			 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (a->mark < 0)
 		return fail(a, errno, "registering the run", err);
 	if (mkdirat(a->state.runs, a->id, 0700) < 0) {
 		r = fail(a, errno, "making the run's directory", err);
@@ -186,6 +194,9 @@ static int read_last(struct audit *a, struct pale_err *err)
 
 	if (why || strcmp(line.run, a->id) != 0)
 		return fail(a, 0, why ? why : "the last line belongs to another run", err);
+	const struct audit_event *e = audit_event_find(line.event);
+
+	a->ended = e && (e->flags & (AUDIT_F_END | AUDIT_F_AFTER_END));
 	a->head.seq = line.seq;
 	chain_hash(b.data + at, b.len - at - 1, a->head.hash);
 	return 0;
@@ -222,6 +233,7 @@ int audit_reopen(const char *id, struct audit **ret, struct pale_err *err)
 {
 	_cleanup_state_ struct audit_state s = AUDIT_STATE_NONE;
 	_cleanup_close_ int dir = -1, log = -1;
+	struct audit_verdict v;
 	struct stat st;
 	int r = audit_state_open(&s, err);
 
@@ -242,10 +254,17 @@ int audit_reopen(const char *id, struct audit **ret, struct pale_err *err)
 			"the log of run %s has no end: its supervisor was lost; any `pale run` or "
 			"`pale audit list` closes it",
 			id);
-	r = audit_adopt(id, dir, log, ret, err);
-	if (r == 0)
-		(*ret)->ended = true;
-	return r;
+	/* A new line and a new seal must not cover up what happened to the old ones. */
+	r = audit_verify(id, NULL, &v, err);
+	if (r < 0)
+		return r;
+	if (v.state == AUDIT_LOG_BROKEN)
+		return err_set(err, PALE_E_AUDIT, STAGE, 0, "the log of run %s does not verify: %s",
+			       id, v.what);
+	if (!v.end_line)
+		return err_set(err, PALE_E_AUDIT, STAGE, 0,
+			       "the log of run %s has no end: it was altered", id);
+	return audit_adopt(id, dir, log, ret, err);
 }
 
 const char *audit_id(const struct audit *a)
@@ -261,6 +280,11 @@ int audit_dir_fd(const struct audit *a)
 const char *audit_dir_path(const struct audit *a)
 {
 	return a->path;
+}
+
+bool audit_ended(const struct audit *a)
+{
+	return a->ended;
 }
 
 const char *audit_head(const struct audit *a)
@@ -404,6 +428,7 @@ int audit_append(struct audit *a, const char *stage, const char *event, json_t *
 		return r;
 	memcpy(prev, a->head.hash, sizeof(prev));
 	a->head.seq++;
+	a->dirty = true;
 	chain_hash(a->line.data, a->line.len - 1, a->head.hash);
 	if (e->flags & AUDIT_F_END)
 		a->ended = true;
@@ -414,16 +439,50 @@ int audit_append(struct audit *a, const char *stage, const char *event, json_t *
 	return 0;
 }
 
+/* Filesystems on which fsync of a new file also puts its name, and the new directories above it, on
+ * disk (one journal). Elsewhere POSIX promises that only for fsync of the directories, each of
+ * which costs another flush of the disk. */
+static bool names_follow(int fd)
+{
+	struct statfs f;
+
+	if (fstatfs(fd, &f) < 0)
+		return false;
+	return f.f_type == EXT4_SUPER_MAGIC || f.f_type == XFS_SUPER_MAGIC ||
+	       f.f_type == BTRFS_SUPER_MAGIC || f.f_type == TMPFS_MAGIC;
+}
+
 int audit_sync(struct audit *a, struct pale_err *err)
 {
 	if (fdatasync(a->log) < 0)
 		return fail(a, errno, "putting the audit log on disk", err);
 	if (a->synced_dirs)
 		return 0;
-	if (fsync(a->dir) < 0 || fsync(a->state.runs) < 0 || fsync(a->state.active) < 0)
+	if (!names_follow(a->log) &&
+	    (fsync(a->dir) < 0 || fsync(a->state.runs) < 0 || fsync(a->state.active) < 0))
 		return fail(a, errno, "putting the run's directory on disk", err);
 	a->synced_dirs = true;
 	return 0;
+}
+
+/* The seal: how many lines there are and the hash of the last, which no other line holds. The run's
+ * entry in active/ becomes it by renaming, so that a run is either active or sealed. If this fails,
+ * the entry stays and audit_recover() does it again. */
+static void seal(struct audit *a)
+{
+	char text[128];
+	int n = snprintf(text, sizeof(text), "%" PRIu64 " %s\n", a->head.seq, a->head.hash);
+	bool own = a->mark < 0;
+
+	if (own)
+		a->mark = openat(a->dir, SEAL_NEW,
+				 O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (a->mark < 0 || fd_write_all(a->mark, text, (size_t)n) < 0)
+		return;
+	if (!own)
+		renameat(a->state.active, a->id, a->dir, SEAL);
+	else if (renameat(a->dir, SEAL_NEW, a->dir, SEAL) == 0)
+		unlinkat(a->state.active, a->id, 0);
 }
 
 void audit_free(struct audit *a)
@@ -431,7 +490,7 @@ void audit_free(struct audit *a)
 	if (!a)
 		return;
 	/* Before the lock goes, or another command could find the run active and unlocked. */
-	if (a->ended)
-		unlinkat(a->state.active, a->id, 0);
+	if (a->ended && (a->dirty || faccessat(a->state.active, a->id, F_OK, 0) == 0))
+		seal(a);
 	writer_free(a);
 }
