@@ -1,8 +1,9 @@
 /* The changes of a workspace overlay, kept outside the box for review.
  *
- * When a run ends, the overlay's upper directory (in the box's tmpfs, hostile in names and contents)
- * is captured into runs/<id>/changes/<n>/: a manifest of JSON lines and one plain file per content,
- * so that nothing hostile ever lies on the host as a device, link or executable. */
+ * When a run ends, the overlay's upper directory (in the box's tmpfs, hostile in names and
+ * contents) is captured into runs/<id>/changes/<n>/: a manifest of JSON lines, and one plain file
+ * that holds all contents, so that nothing hostile ever lies on the host under its name, as a
+ * device, a link or an executable (manifest.h has the format). */
 #pragma once
 
 #include <stdbool.h>
@@ -11,12 +12,12 @@
 #include "base/err.h"
 
 struct changes_source {
-	int upper_fd;       /* the upper directory; borrowed */
-	int userns_fd;      /* user namespace of the box: to read what its modes forbid; -1 for root */
+	int upper_fd;  /* the upper directory; borrowed */
+	int userns_fd; /* user namespace of the box: to read what its modes forbid; -1 for root */
 	const char *root;   /* the host directory that was overlaid, absolute */
 	const char *path;   /* where it was in the box */
-	uint64_t box_uid, box_gid;   /* host ids under which the box's user appears in upper_fd */
-	int64_t started_ns; /* CLOCK_REALTIME when the box was made: later host changes are conflicts */
+	int64_t started_ns; /* CLOCK_REALTIME when the box was made: later host changes are
+			       conflicts */
 };
 
 struct changes_summary {
