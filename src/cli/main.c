@@ -8,7 +8,10 @@
 #include "base/str.h"
 
 /* One line a subcommand, in the order of `pale --help`. */
+extern const struct cli_command cli_policy_command;
+
 const struct cli_command *const cli_commands[] = {
+	&cli_policy_command,
 	NULL,
 };
 

@@ -38,7 +38,7 @@ static struct tables tables_of(const struct cli_command *command)
 		t.title[t.n] =
 			"Policy options (the same as in a policy file, and combined with it; "
 			"see pale-policy(5))";
-		t.table[t.n++] = cli_policy_options;
+		t.table[t.n++] = cli_policy_options();
 	}
 	return t;
 }

@@ -85,4 +85,4 @@ void cli_print_help(FILE *f, const struct cli_command *command);
 int cli_dump_commands(FILE *f, const struct cli_command *const *commands);
 
 /* The policy flags themselves (policy_flags.c). */
-extern const struct cli_option cli_policy_options[];
+const struct cli_option *cli_policy_options(void);

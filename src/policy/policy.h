@@ -11,19 +11,20 @@
 #include "base/err.h"
 
 enum policy_access {
-	ACCESS_READ,    /* read-only view of `from` */
-	ACCESS_WRITE,   /* a fresh, size-capped directory; with `collect`, copied to the host at the end */
+	ACCESS_READ,	/* read-only view of `from` */
+	ACCESS_WRITE,	/* a fresh, size-capped directory; with `collect`, copied to the host at the
+			   end */
 	ACCESS_OVERLAY, /* copy on write over `from`; the changes are kept for review */
-	ACCESS_HIDE,    /* a path inside another entry that must not be seen */
+	ACCESS_HIDE,	/* a path inside another entry that must not be seen */
 };
 
 struct policy_file {
 	char *path;    /* in the box: absolute, normalised, no "..", any byte but NUL */
-	char *from;    /* on the host: absolute after policy_resolve(); NULL for write and hide */
-	char *collect; /* on the host, or NULL */
+	char *from;    /* on the host: absolute, may hold ".."; NULL for write and hide */
+	char *collect; /* on the host: absolute, may hold ".."; or NULL */
 	enum policy_access access;
 	uint64_t size_bytes; /* write: the cap; 0: shares the disk limit with the rest */
-	char *where;   /* "policy.yaml:7:5" or "--ro": where it was asked for, for messages */
+	char *where;	     /* "policy.yaml:7:5" or "--ro": where it was asked for, for messages */
 };
 
 enum policy_profile { PROFILE_DEFAULT, PROFILE_STRICT, PROFILE_NESTED };
@@ -41,11 +42,11 @@ struct policy_limits {
 	uint64_t cpus_milli; /* 1000 is one processor */
 	uint64_t memory_bytes;
 	uint64_t processes;
-	uint64_t open_files;      /* a process */
+	uint64_t open_files; /* a process */
 	uint64_t file_size_bytes;
-	uint64_t disk_bytes;      /* all writable places together */
-	uint64_t inodes;          /* likewise */
-	uint64_t output_bytes;    /* kept of stdout and stderr each, half head, half tail */
+	uint64_t disk_bytes;	     /* all writable places together */
+	uint64_t inodes;	     /* likewise */
+	uint64_t output_bytes;	     /* kept of stdout and stderr each, half head, half tail */
 	uint64_t output_total_bytes; /* at this many the run is ended */
 };
 
@@ -66,8 +67,8 @@ enum policy_item {
 
 struct policy {
 	char *isolation; /* "process" */
-	char *image;     /* "host", or a directory that holds a root file system */
-	char *user;      /* name inside */
+	char *image;	 /* "host", or a directory that holds a root file system */
+	char *user;	 /* name inside */
 	struct policy_file *files;
 	size_t nfiles;
 	struct policy_limits limits;
@@ -80,6 +81,7 @@ struct policy {
 
 /* A policy with every default of the options table: the shipped policy `compute`. */
 int policy_new(struct policy **ret, struct pale_err *err) _must_check_;
+int policy_copy(struct policy **ret, const struct policy *from, struct pale_err *err) _must_check_;
 void policy_free(struct policy *p);
 static inline void policy_freep(struct policy **p)
 {
@@ -87,25 +89,31 @@ static inline void policy_freep(struct policy **p)
 }
 #define _cleanup_policy_ _cleanup_(policy_freep)
 
-/* Loads a file over p: what the file sets replaces what p has, lists are added to. YAML unless the name
- * ends in .json. `name` is a path, or the name of a shipped policy ("analysis") if it has no slash
- * and no dot. Relative `from` and `collect` are relative to the file's directory (shipped policies
- * and policy_set(): to the working directory). On failure p is unchanged and the message starts with
- * file:line:column. */
+/* Loads a file over p: what the file sets replaces what p has, lists are added to. YAML unless the
+ * name ends in .json. `name` is a path, "-" for standard input, or the name of a shipped policy
+ * ("analysis") if it has no slash and no dot. Relative `from` and `collect` are relative to the
+ * file's directory (shipped policies and policy_set(): to the working directory). On failure p is
+ * unchanged and the message starts with file:line:column. */
 int policy_load(struct policy *p, const char *name, struct pale_err *err) _must_check_;
 int policy_load_memory(struct policy *p, const char *text, size_t len, const char *name,
 		       const char *base_dir, bool json, struct pale_err *err) _must_check_;
 
+/* The same as policy_load(), telling each error to report() as well, not only the first. */
+int policy_load_report(struct policy *p, const char *name,
+		       void (*report)(const struct pale_err *e, void *data), void *data,
+		       struct pale_err *err) _must_check_;
+
 /* Sets one scalar by its dotted key ("limits.memory", "512MiB"); where is the flag's name. */
 int policy_set(struct policy *p, const char *key, const char *value, const char *where,
 	       struct pale_err *err) _must_check_;
-/* Adds a file entry; strings are copied; path may be relative to the working directory, NULL means
- * the same as from. */
+/* Adds a file entry; strings are copied. path may be relative to the working directory, and means
+ * then the same absolute path as on the host; NULL means the same as from or, for write, collect.
+ */
 int policy_add_file(struct policy *p, enum policy_access access, const char *path, const char *from,
 		    const char *collect, uint64_t size_bytes, const char *where,
 		    struct pale_err *err) _must_check_;
-int policy_add_env(struct policy *p, const char *name, const char *value, struct pale_err *err)
-	_must_check_;
+int policy_add_env(struct policy *p, const char *name, const char *value,
+		   struct pale_err *err) _must_check_;
 
 /* Checks what concerns several keys at once; called by the plan. */
 int policy_check(const struct policy *p, struct pale_err *err) _must_check_;
@@ -116,11 +124,14 @@ int policy_widened(const struct policy *file, const struct policy *flags, char l
 		   size_t max);
 
 /* The canonical JSON text of a policy (sorted keys, every default written out), which is what is
- * hashed and what another process is given; loading it gives the same policy. Owned by the caller. */
+ * hashed and what another process is given; loading it gives the same policy. Owned by the caller.
+ */
 int policy_to_json(const struct policy *p, char **ret, struct pale_err *err) _must_check_;
 /* SHA-256 of that text in hex. */
 int policy_digest(const struct policy *p, char ret[static 65], struct pale_err *err) _must_check_;
 
-/* The generated texts; owned by the caller. */
+/* The generated texts; owned by the caller. policy_init_text() is a commented policy to start from:
+ * a shipped one, or with NULL one with every key and its default. */
+int policy_init_text(const char *name, char **ret, struct pale_err *err) _must_check_;
 int policy_schema_json(char **ret, struct pale_err *err) _must_check_;
 int policy_docs_markdown(char **ret, struct pale_err *err) _must_check_;

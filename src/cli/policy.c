@@ -1,0 +1,345 @@
+/* `pale policy`: write, check, show and explain policies. Input: the caller's command line, and
+ * policy files that may be broken or hostile; errors are printed escaped. */
+#include "cli/cli.h"
+
+#include <fcntl.h>
+#include <jansson.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "base/str.h"
+#include "policy/policy.h"
+
+extern const struct cli_command cli_policy_command;
+
+static int print_text(const char *text)
+{
+	if (fputs(text, stdout) == EOF || fflush(stdout) != 0) {
+		fprintf(stderr, "pale: cannot write to standard output\n");
+		return CLI_EXIT_PALE;
+	}
+	return 0;
+}
+
+/* ---- init ---- */
+
+enum { OPT_OUTPUT = 1, OPT_FORCE, OPT_JSON };
+
+static const struct cli_option init_options[] = {
+	{OPT_OUTPUT, 'o', "output", "FILE",
+	 "where to write it; - is standard output (default: policy.yaml)", "file"},
+	{OPT_FORCE, 'f', "force", NULL, "write over a file that is there", NULL},
+	{0},
+};
+
+static const struct cli_command init_command;
+
+static int write_new(const char *name, const char *text, bool force)
+{
+	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | (force ? O_TRUNC : O_EXCL);
+	_cleanup_close_ int fd = open(name, flags, 0644);
+	int r;
+
+	if (fd < 0 && errno == EEXIST) {
+		fprintf(stderr, "pale: %s is there already; --force writes over it\n",
+			QUOTED(name));
+		return 1;
+	}
+	r = fd < 0 ? -errno : fd_write_all(fd, text, strlen(text));
+	if (r < 0) {
+		fprintf(stderr, "pale: cannot write %s: %s\n", QUOTED(name), strerror(-r));
+		return 1;
+	}
+	printf("%s\n", name);
+	return 0;
+}
+
+static int run_init(int argc, char **argv)
+{
+	_cleanup_cli_args_ struct cli_args args = CLI_ARGS(&init_command, argc, argv);
+	_cleanup_free_ char *text = NULL;
+	const char *value, *output = "policy.yaml";
+	struct pale_err err;
+	bool force = false;
+	int id;
+
+	while ((id = cli_next(&args, &value)) > 0) {
+		if (id == OPT_OUTPUT)
+			output = value;
+		else
+			force = true;
+	}
+	if (id < 0)
+		return args.status;
+	if (args.argc > 1)
+		return cli_usage(init_command.name, "one name of a shipped policy at most");
+	if (policy_init_text(args.argc ? args.argv[0] : NULL, &text, &err) < 0) {
+		cli_fail(&err);
+		return 1;
+	}
+	return strcmp(output, "-") == 0 ? print_text(text) : write_new(output, text, force);
+}
+
+static const struct cli_command init_command = {
+	.name = "policy init",
+	.summary = "write a commented policy to start from",
+	.usage = "[OPTION...] [NAME]",
+	.help = "NAME is a shipped policy (compute, analysis, workspace, strict); without it, the "
+		"policy\n"
+		"has every key with its default. A file that is there is never written over "
+		"without\n"
+		"--force.\n",
+	.options = init_options,
+	.run = run_init,
+};
+
+/* ---- check ---- */
+
+static const struct cli_option check_options[] = {
+	{OPT_JSON, 'j', "json", NULL, "print the results as JSON", NULL},
+	{0},
+};
+
+static const struct cli_command check_command;
+
+struct check {
+	bool json;
+	json_t *errors; /* of the current file */
+	size_t n;
+};
+
+static void report(const struct pale_err *e, void *data)
+{
+	struct check *c = data;
+
+	c->n++;
+	if (c->json)
+		json_array_append_new(c->errors, json_string(e->message));
+	else
+		fprintf(stderr, "%s\n", e->message);
+}
+
+static bool check_one(struct check *c, const char *name)
+{
+	_cleanup_policy_ struct policy *p = NULL;
+	size_t before = c->n;
+	struct pale_err err;
+	int r = policy_new(&p, &err);
+
+	if (r >= 0)
+		r = policy_load_report(p, name, report, c, &err);
+	if (r >= 0)
+		r = policy_check(p, &err);
+	/* What is not about a line of the file was not reported yet: it cannot be opened, say. */
+	if (r < 0 && c->n == before)
+		report(&err, c);
+	return r >= 0;
+}
+
+static int run_check(int argc, char **argv)
+{
+	_cleanup_cli_args_ struct cli_args args = CLI_ARGS(&check_command, argc, argv);
+	struct check c = {0};
+	const char *value;
+	json_t *all;
+	bool good = true;
+	int id;
+
+	while ((id = cli_next(&args, &value)) > 0)
+		c.json = true;
+	if (id < 0)
+		return args.status;
+	if (args.argc < 1)
+		return cli_usage(check_command.name, "a file is needed");
+	all = json_array();
+	for (int i = 0; i < args.argc; i++) {
+		char name[512];
+		bool ok;
+
+		c.errors = json_array();
+		ok = check_one(&c, args.argv[i]);
+		good = good && ok;
+		str_escape_into(name, sizeof(name), args.argv[i], strlen(args.argv[i]));
+		if (!c.json)
+			ok ? printf("%s: a valid policy\n", name) : 0;
+		json_array_append_new(all, json_pack("{s:s,s:b,s:o}", "file", name, "valid", ok,
+						     "errors", c.errors));
+	}
+	if (c.json) {
+		json_dumpf(all, stdout, JSON_INDENT(2));
+		putchar('\n');
+	}
+	json_decref(all);
+	return fflush(stdout) != 0 ? CLI_EXIT_PALE : good ? 0 : 1;
+}
+
+static const struct cli_command check_command = {
+	.name = "policy check",
+	.summary = "check policies: each error with its line and column",
+	.usage = "[OPTION...] FILE...",
+	.help = "FILE is a file, - for standard input, or the name of a shipped policy. The exit "
+		"status\n"
+		"is 0 if all are valid, 1 if not.\n",
+	.options = check_options,
+	.run = run_check,
+};
+
+/* ---- schema, docs ---- */
+
+static const struct cli_command schema_command, docs_command;
+
+static int print_generated(const struct cli_command *command, int argc, char **argv,
+			   int (*make)(char **ret, struct pale_err *err))
+{
+	_cleanup_cli_args_ struct cli_args args = CLI_ARGS(command, argc, argv);
+	_cleanup_free_ char *text = NULL;
+	struct pale_err err;
+	const char *value;
+
+	if (cli_next(&args, &value) < 0)
+		return args.status;
+	if (args.argc > 0)
+		return cli_usage(command->name, "takes no arguments");
+	if (make(&text, &err) < 0)
+		return cli_fail(&err);
+	return print_text(text);
+}
+
+static int run_schema(int argc, char **argv)
+{
+	return print_generated(&schema_command, argc, argv, policy_schema_json);
+}
+
+static int run_docs(int argc, char **argv)
+{
+	return print_generated(&docs_command, argc, argv, policy_docs_markdown);
+}
+
+static const struct cli_command schema_command = {
+	.name = "policy schema",
+	.summary = "print the JSON Schema of policies, for editors and other programs",
+	.usage = "",
+	.run = run_schema,
+};
+
+static const struct cli_command docs_command = {
+	.name = "policy docs",
+	.summary = "print the documentation of every key, as Markdown",
+	.usage = "",
+	.run = run_docs,
+};
+
+/* ---- show ---- */
+
+static const struct cli_command show_command;
+
+/* Whether YAML readers of any version take the text, without quotes, for the same text or number.
+ */
+static bool plain_in_yaml(const char *s)
+{
+	static const char *const words[] = {"true", "false", "yes", "no", "on",
+					    "off",  "null",  "y",   "n"};
+	static const char set[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_/.-";
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (strcasecmp(s, words[i]) == 0)
+			return false;
+	return *s && *s != '-' && *s != '.' && s[strspn(s, set)] == '\0';
+}
+
+static void print_yaml(json_t *j, int indent);
+
+static void print_yaml_value(json_t *j, int indent)
+{
+	bool empty = json_object_size(j) + json_array_size(j) == 0;
+	char *text;
+
+	if ((json_is_object(j) || json_is_array(j)) && !empty) {
+		putchar('\n');
+		print_yaml(j, indent + 2);
+		return;
+	}
+	if (json_is_string(j) && plain_in_yaml(json_string_value(j))) {
+		printf(" %s\n", json_string_value(j));
+		return;
+	}
+	/* Quoted as in JSON, which YAML reads likewise: pure ASCII, so safe for a terminal. */
+	text = json_dumps(j, JSON_ENCODE_ANY);
+	printf(" %s\n", text ? text : "null");
+	free(text);
+}
+
+static void print_yaml(json_t *j, int indent)
+{
+	const char *key;
+	json_t *value;
+	size_t i;
+
+	json_object_foreach(j, key, value)
+	{
+		printf("%*s%s:", indent, "", key);
+		print_yaml_value(value, indent);
+	}
+	json_array_foreach(j, i, value)
+	{
+		char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_SORT_KEYS);
+
+		printf("%*s- %s\n", indent, "", text ? text : "null");
+		free(text);
+	}
+}
+
+static int run_show(int argc, char **argv)
+{
+	_cleanup_cli_args_ struct cli_args args = CLI_ARGS(&show_command, argc, argv);
+	_cleanup_policy_ struct policy *p = NULL;
+	_cleanup_free_ char *text = NULL;
+	struct pale_err err;
+	const char *value;
+	bool json = false;
+	json_t *j;
+	int id;
+
+	while ((id = cli_next(&args, &value)) > 0)
+		json = true;
+	if (id < 0)
+		return args.status;
+	if (args.argc > 0)
+		return cli_usage(show_command.name, "takes no arguments; a file is named with -p");
+	if (cli_policy(&args, NULL, &p, &err) < 0 || policy_check(p, &err) < 0 ||
+	    policy_to_json(p, &text, &err) < 0) {
+		cli_fail(&err);
+		return 1;
+	}
+	j = json_loads(text, 0, NULL);
+	if (json)
+		json_dumpf(j, stdout, JSON_INDENT(2) | JSON_SORT_KEYS);
+	else
+		print_yaml(j, 0);
+	json_decref(j);
+	return print_text(json ? "\n" : "");
+}
+
+static const struct cli_command show_command = {
+	.name = "policy show",
+	.summary = "print the policy that files and flags make together, every default written out",
+	.usage = "[OPTION...]",
+	.help = "  pale policy show -p analysis --memory 2GiB\n",
+	.options = check_options,
+	.policy_flags = true,
+	.run = run_show,
+};
+
+static const struct cli_command *const subcommands[] = {
+	&init_command, &check_command, &show_command, &schema_command, &docs_command, NULL,
+};
+
+const struct cli_command cli_policy_command = {
+	.name = "policy",
+	.summary = "write, check and show policies",
+	.usage = "COMMAND [ARG...]",
+	.help = "A policy says what untrusted code may touch; see pale-policy(5).\n",
+	.subcommands = subcommands,
+};
