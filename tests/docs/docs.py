@@ -1,0 +1,106 @@
+"""The documents agree with the tree and with the program. TAP.
+
+    docs.py TOP COMMANDS.json
+"""
+import json
+import pathlib
+import re
+import sys
+
+top = pathlib.Path(sys.argv[1])
+commands = {}
+results = []
+
+
+def add(command):
+    commands[command["name"]] = command
+    for sub in command["subcommands"]:
+        add(sub)
+
+
+for entry in json.loads(pathlib.Path(sys.argv[2]).read_text(encoding="utf-8")):
+    add(entry)
+
+
+def check(what, problems):
+    results.append(what)
+    problems = sorted(set(problems))
+    print(f"{'not ok' if problems else 'ok'} {len(results)} - {what}")
+    for problem in problems:
+        print(f"# {problem}")
+
+
+def text(name):
+    return (top / name).read_text(encoding="utf-8")
+
+
+PAGES = [p for p in ("README.md", "SECURITY.md", "HACKING.md", "docs/ARCHITECTURE.md", "docs/THREAT-MODEL.md",
+                     "docs/DEPENDENCIES.md") if (top / p).exists()]
+check("README, SECURITY, HACKING, LICENSE and the three documents are there",
+      [f"{p} is missing" for p in ("README.md", "SECURITY.md", "HACKING.md", "LICENSE", "docs/ARCHITECTURE.md",
+                                   "docs/THREAT-MODEL.md", "docs/DEPENDENCIES.md") if not (top / p).exists()])
+
+# What a document names of this tree exists: links, and words that look like paths.
+broken = []
+for page in PAGES:
+    here = text(page)
+    for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", here):
+        if "://" not in link and not (top / page).parent.joinpath(link).exists():
+            broken.append(f"{page}: the link {link}")
+    for path in re.findall(r"(?<![\w/.~-])((?:src|tests|docs|policies|schema|packaging|demo|bench|fuzz|attacks|examples|include)"
+                           r"/[\w./*-]*[\w*/])", here):
+        if not list(top.glob(path.rstrip("/"))):
+            broken.append(f"{page}: {path}")
+check("what the documents name exists", broken)
+
+# The lists of packages and of libraries, and the page that says why.
+dependencies = text("docs/DEPENDENCIES.md")
+wanted = set(re.findall(r"^[a-z]+ +(\S+)", text("packaging/packages"), re.M))
+if (top / "tests/packages").exists():
+    wanted |= {line.split("#")[0].strip() for line in text("tests/packages").splitlines()} - {""}
+check("docs/DEPENDENCIES.md has each package", [f"{p} is not named" for p in wanted if f"`{p}`" not in dependencies])
+LIBRARIES = {"yaml-0.1": "libyaml-dev", "jansson": "libjansson-dev", "libevent_core": "libevent-dev", "libmd": "libmd-dev",
+             "libcap": "libcap-dev", "sqlite3": "libsqlite3-dev", "libseccomp": "libseccomp-dev", "libgit2": "libgit2-dev",
+             "cmocka": "libcmocka-dev"}
+used = {name for path in [top / "meson.build", *top.glob("src/**/meson.build"), *top.glob("tests/**/meson.build")]
+        for name in re.findall(r"\bdependency\('([^']+)'", path.read_text(encoding="utf-8"))}
+check("each library of the build is a package of the list",
+      [f"dependency('{u}') is not in packaging/packages" for u in used if LIBRARIES.get(u) not in wanted])
+
+# The threat model: each row of its claims has a mechanism and a test that exists.
+rows = [[c.strip() for c in line.strip("|\n ").split("|")] for line in text("docs/THREAT-MODEL.md").splitlines()
+        if line.startswith("|") and not set(line) <= set("|-: ")]
+claims = [r for r in rows if len(r) == 3 and r[0] not in ("claim", "")]
+check("the threat model makes claims", [] if len(claims) >= 20 else [f"found {len(claims)} rows"])
+lacking = []
+for claim, mechanism, tests in claims:
+    files = re.findall(r"`((?:tests|attacks)/[^`]+)`", tests)
+    if not files:
+        lacking.append(f"no test: {claim}")
+    lacking += [f"{claim}: {f} does not exist" for f in files if not list(top.glob(f))]
+check("each claim of the threat model names tests that exist", lacking)
+
+# Commands in code blocks: the command exists, and so does each long option.
+unknown = []
+if commands:
+    for page in PAGES:
+        for block in re.findall(r"^```[^\n]*\n(.*?)^```", text(page), re.M | re.S) + \
+                re.findall(r"(?:^(?:    |\t)[^\n]*\n)+", text(page), re.M):
+            for line in re.findall(r"^(?:\s|\$|sudo )*pale (.*)$", block, re.M):
+                line = line.split("#")[0]
+                words = line.split(" -- ")[0].split()
+                if not words or words[0].startswith("-"):
+                    continue
+                name = " ".join(words[:2]) if " ".join(words[:2]) in commands else words[0]
+                if name not in commands:
+                    unknown.append(f"{page}: pale {name}")
+                    continue
+                command = commands[name]
+                known = {"--" + o["name"] for o in command["options"]} | {"--help"}
+                for sub in command["subcommands"]:
+                    known |= {"--" + o["name"] for o in sub["options"]}
+                for option in re.findall(r"(?<!\S)--[a-z-]+", " ".join(words)):
+                    if option not in known:
+                        unknown.append(f"{page}: pale {name} {option}")
+check("the documents' commands and options exist", unknown)
+print(f"1..{len(results)}")
