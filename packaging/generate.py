@@ -137,8 +137,8 @@ def man(commands, version, name):
 def policy_man(text, version):
     """The little Markdown that docs/policy.md uses: headings, paragraphs, lists, fences, tables."""
     out = header("pale-policy", "5", version, "what a sandbox may touch")
-    code = table = False
-    for line in text.split("\n"):
+    code, table = False, None
+    for line in re.sub(r"<!--.*?-->\n*", "", text, flags=re.S).split("\n"):
         if line.startswith("```"):
             out.append(".fi" if code else ".nf")
             code = not code
@@ -148,13 +148,18 @@ def policy_man(text, version):
             cells = [c.strip() for c in re.split(r"(?<!\\)\|", line)[1:-1]]
             if all(re.fullmatch(r":?-+:?", c) for c in cells):
                 continue
-            head, rest = cells[0], [c.replace("\\|", "|") for c in cells[1:] if c]
+            head = cells[0]
             if not table:
-                table = True  # the heading row
+                table = cells  # the heading row
                 continue
-            out += [".TP", f"\\fB{inline(head)}\\fP", inline("; ".join(rest))]
+            facts = [c if n in ("value", "range") else f"{n} {c}"
+                     for n, c in zip(table[1:-1], cells[1:-1]) if c]
+            out += [".TP", f"\\fB{inline(head)}\\fP"]
+            if facts:
+                out += ["(" + inline("; ".join(facts).replace("\\|", "|")) + ")", ".br"]
+            out.append(inline(cells[-1].replace("\\|", "|")))
         else:
-            table = False
+            table = None
             if line.startswith("# "):
                 out.append(".SH DESCRIPTION")
             elif line.startswith("## "):
@@ -236,7 +241,7 @@ def bash(commands):
                 out.append(f"\t{' | '.join(names)}) _pale_words '{kind(option)}'; return ;;")
     out += ["\tesac", "\tcase $command in"]
     for command in flat(commands):
-        words = " ".join("--" + o["name"] for o in command["options"]) + " --help"
+        words = " ".join("--" + o["name"] for o in command["options"])
         out += [f"\t'{command['name']}')", f"\t\tif [[ $cur == -* ]]; then COMPREPLY=($(compgen -W '{words}' -- \"$cur\"))",
                 f"\t\telse _pale_words {operand_kind(command)}; fi ;;"]
     out += ["\tesac", "}", "complete -F _pale pale"]
@@ -268,7 +273,7 @@ def zsh(commands):
                 specs.append(f"'*-{o['letter']}{'+' if kind(o) else ''}{text}'")
         rest = {"run": "_pale_runs", "command": "_pale_operands", "file": "_files"}[operand_kind(command)]
         specs.append(f"'*:operand:{rest}'")
-        return "_arguments -s '--help[show the help]' " + " ".join(specs)
+        return "_arguments -s " + " ".join(specs)
 
     def choose(commands_, depth, name, indent):
         pad = "\t" * indent

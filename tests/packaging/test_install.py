@@ -56,9 +56,9 @@ with tempfile.TemporaryDirectory(prefix="pale-install.") as destdir:
     parses("the bash completion parses", ["bash", "-n"], f"{top}/share/bash-completion/completions/pale")
     parses("the zsh completion parses", ["zsh", "-n"], f"{top}/share/zsh/site-functions/_pale")
     parses("the fish completion parses", ["fish", "-n"], f"{top}/share/fish/vendor_completions.d/pale.fish")
-    offers = subprocess.run(["bash", "-c", '. "$1"; COMP_WORDS=(pale ru); COMP_CWORD=1; _pale; printf %s "${COMPREPLY[*]}"',
+    offers = subprocess.run(["bash", "-c", '. "$1"; COMP_WORDS=(pale pol); COMP_CWORD=1; _pale; printf %s "${COMPREPLY[*]}"',
                              "bash", f"{top}/share/bash-completion/completions/pale"], capture_output=True, text=True)
-    check("the bash completion offers a command", offers.stdout == "run", offers.stdout + offers.stderr)
+    check("the bash completion offers a command", offers.stdout == "policy", offers.stdout + offers.stderr)
     profile = f"{top}/share/pale/apparmor/pale"
     check("the AppArmor profile names the installed program",
           os.path.exists(profile) and f"profile pale {prefix}/bin/pale " in open(profile, encoding="utf-8").read())
