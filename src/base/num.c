@@ -148,9 +148,10 @@ const char *num_format_duration(char out[static NUM_TEXT], uint64_t ms)
 
 const char *num_format_milli(char out[static NUM_TEXT], uint64_t milli)
 {
-	if (milli % 1000 == 0)
-		snprintf(out, NUM_TEXT, "%" PRIu64, milli / 1000);
-	else
-		snprintf(out, NUM_TEXT, "%" PRIu64 ".%03" PRIu64, milli / 1000, milli % 1000);
+	int n = snprintf(out, NUM_TEXT, "%" PRIu64 ".%03" PRIu64, milli / 1000, milli % 1000);
+
+	while (out[n - 1] == '0')
+		n--;
+	out[out[n - 1] == '.' ? n - 1 : n] = '\0';
 	return out;
 }

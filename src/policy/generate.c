@@ -207,7 +207,6 @@ static void comment(struct buf *b, const char *indent, const char *text)
 static void init_key(struct buf *b, const struct policy_option *o)
 {
 	bool nested = strchr(o->key, '.') != NULL;
-	_cleanup_buf_ struct buf words = BUF_INIT(4096);
 
 	comment(b, nested ? "  " : "", o->doc);
 	for (const struct option_word *w = o->words; w && w->word && o->words[1].word; w++)

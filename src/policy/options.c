@@ -400,7 +400,8 @@ static const struct option_word *parse_word(const struct policy_option *o, const
 	for (const struct option_word *w = o->words; w->word; w++)
 		if (strcmp(w->word, text) == 0)
 			return w;
-	err_set(err, PALE_E_POLICY, "policy", 0, "%s: expected one of ", o->key);
+	err_set(err, PALE_E_POLICY, "policy", 0, "%s: expected %s", o->key,
+		o->words[1].word ? "one of " : "");
 	for (const struct option_word *w = o->words; w->word; w++) {
 		size_t d = str_distance(text, w->word, distance);
 

@@ -196,7 +196,7 @@ static int at_place(struct pale_err *err, const char *where, int r)
 	if (!err || !where)
 		return r;
 	memcpy(text, err->message, sizeof(text));
-	return err_set(err, err->code, err->stage, 0, "%.100s: %.380s", where, text);
+	return err_set(err, err->code, "policy", 0, "%.100s: %.380s", where, text);
 }
 
 int policy_add_file(struct policy *p, enum policy_access access, const char *path, const char *from,

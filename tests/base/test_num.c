@@ -81,6 +81,8 @@ static void test_format_round_trip(void **state)
 	}
 	assert_string_equal(num_format_size(text, 512u << 20), "512MiB");
 	assert_string_equal(num_format_duration(text, 1500), "1.5s");
+	assert_string_equal(num_format_milli(text, 500), "0.5");
+	assert_string_equal(num_format_milli(text, 10000), "10");
 }
 
 int main(void)

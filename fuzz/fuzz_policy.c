@@ -1,0 +1,53 @@
+/* Policies from hostile bytes, as YAML and as JSON. What loads must survive its canonical form:
+ * written, read and written again it is the same text. What does not load must leave the policy as
+ * it was. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/policy.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static char *canonical(const struct policy *p)
+{
+	struct pale_err err;
+	char *text = NULL;
+
+	if (policy_to_json(p, &text, &err) < 0)
+		abort();
+	return text;
+}
+
+static void load(const char *text, size_t len, bool json)
+{
+	_cleanup_policy_ struct policy *p = NULL, *again = NULL;
+	_cleanup_free_ char *before = NULL, *after = NULL, *third = NULL;
+	struct pale_err err = {0};
+	char lines[4][160];
+
+	if (policy_new(&p, &err) < 0 || policy_new(&again, &err) < 0)
+		abort();
+	before = canonical(p);
+	if (policy_load_memory(p, text, len, "fuzz\x1b.yaml", "/base", json, &err) < 0) {
+		after = canonical(p);
+		if (strcmp(before, after) != 0 || err.code == PALE_OK || !err.message[0] ||
+		    memchr(err.message, '\x1b', sizeof(err.message)))
+			abort();
+		return;
+	}
+	after = canonical(p);
+	if (policy_load_memory(again, after, strlen(after), "again", "/base", true, &err) < 0)
+		abort();
+	third = canonical(again);
+	if (strcmp(after, third) != 0 || policy_widened(p, again, lines, 4) != 0)
+		abort();
+	(void)!policy_check(p, &err);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	load((const char *)data, size, false);
+	load((const char *)data, size, true);
+	return 0;
+}
