@@ -64,7 +64,7 @@ const struct audit_event audit_events[] = {
 	 "The end of the run: nothing of the box is alive. Its `seq` is the number of lines up to "
 	 "here, so "
 	 "that none before it can have been cut off."},
-	{"apply.done", "files", AUDIT_INFO, AUDIT_F_AFTER_END, "n, root, applied, paths, by",
+	{"apply.done", "files", AUDIT_INFO, AUDIT_F_AFTER_END, "n, root, applied, remaining, paths",
 	 "Changes of a workspace were written to the host (`pale apply`), after the run."},
 	{"apply.refused", "files", AUDIT_BLOCKED, AUDIT_F_AFTER_END, "n, root, path, why",
 	 "A change was not written to the host: a conflict, or held back."},
@@ -93,4 +93,80 @@ enum audit_severity audit_event_severity(const char *name)
 	const struct audit_event *e = audit_event_find(name);
 
 	return e ? e->severity : AUDIT_INFO;
+}
+
+static int text(struct buf *out, const char *s)
+{
+	/* A pipe would end the cell of a table. */
+	for (; *s; s++)
+		if (*s == '|' ? buf_adds(out, "\\|") : buf_add(out, s, 1))
+			return -ENOMEM;
+	return 0;
+}
+
+int audit_events_markdown(struct buf *out)
+{
+	buf_adds(
+		out,
+		"# The audit log\n\n"
+		"<!-- Made by `pale audit events --markdown` from src/audit/events.c; do not edit. "
+		"-->\n\n"
+		"Each run has a directory `runs/<id>/` in the state directory (`$PALE_STATE_DIR`, "
+		"or "
+		"`/var/lib/pale` for root, or `$XDG_STATE_HOME/pale`, or `~/.local/state/pale`), "
+		"outside "
+		"the box. Its log `audit.jsonl` is append-only: one JSON object a line, in ASCII, "
+		"with\n\n"
+		"| key | meaning |\n|---|---|\n"
+		"| `seq` | the line's number, from 1 |\n"
+		"| `time` | when it was written, UTC, with microseconds |\n"
+		"| `run` | the run's id: a ULID, so that ids sort by time |\n"
+		"| `stage` | the folder of `src/` that wrote it |\n"
+		"| `event` | one of the names below |\n"
+		"| ... | the event's own keys, sorted |\n"
+		"| `prev` | SHA-256 of the line before (its bytes without the newline); in line 1 "
+		"of "
+		"`pale audit 1 <id>` |\n\n"
+		"Text from a box is escaped: bytes that are no UTF-8 stand as `\\xNN`. A line too "
+		"long for "
+		"the log is cut and has `\"cut\": true`; `box.start` never is. `box.start` is on "
+		"disk before "
+		"the first instruction runs, and if the log cannot be written, nothing runs.\n\n"
+		"## What is proved\n\n"
+		"`pale audit verify` follows the chain and compares its end with the seal "
+		"`runs/<id>/head` "
+		"(number of lines and hash of the last), which is written when the log is closed. "
+		"So a line "
+		"that was changed, removed, added or moved is found, at the end too, and named. A "
+		"log "
+		"without `box.end` that no supervisor is writing and that is not in `active/` had "
+		"its end "
+		"removed. What this cannot show is a log and seal that somebody with write access "
+		"to the "
+		"state directory made anew as a whole: for that, keep the hash of the last line "
+		"(`head` in "
+		"the result of a run) on another machine and check it with `--head`.\n\n"
+		"What a person does with the results later (`pale apply`) continues the chain "
+		"after "
+		"`box.end`, under the same lock, and renews the seal.\n\n"
+		"A run whose supervisor was killed is closed by the next command: `box.lost`, then "
+		"`box.end` "
+		"with the outcome `supervisor lost`. A line that was only half written is moved to "
+		"`runs/<id>/torn`.\n\n"
+		"## Events\n\n"
+		"Severities: `info`; `blocked` (attempted, did not happen); `limit`; `error`. "
+		"Where events "
+		"come in floods, `count` says how many one line stands for, and "
+		"`events.suppressed` how "
+		"many were left out, exactly.\n\n"
+		"| event | stage | severity | keys | meaning |\n|---|---|---|---|---|\n");
+	for (const struct audit_event *e = audit_events; e->name; e++) {
+		buf_addf(out, "| `%s` | %s | %s | ", e->name, e->stage,
+			 audit_severity_name(e->severity));
+		text(out, e->keys);
+		buf_adds(out, " | ");
+		text(out, e->doc);
+		buf_adds(out, " |\n");
+	}
+	return out->failed ? -ENOMEM : 0;
 }

@@ -239,26 +239,25 @@ static void close_dir(DIR **d)
 		closedir(*d);
 }
 
-int audit_state_list(const struct audit_state *s, char (**ret)[AUDIT_ID_SIZE], size_t *ret_n,
-		     struct pale_err *err)
+static int list_ids(int at, char (**ret)[AUDIT_ID_SIZE], size_t *ret_n)
 {
 	_cleanup_free_ char(*ids)[AUDIT_ID_SIZE] = NULL;
 	size_t n = 0, room = 0;
-	int fd = open_dir_at(s->runs, ".");
+	int fd = open_dir_at(at, ".");
 	_cleanup_(close_dir) DIR *d = fd < 0 ? NULL : fdopendir(fd);
 
 	if (!d)
-		return err_set(err, PALE_E_AUDIT, STAGE, errno, "reading the list of runs");
+		return fd < 0 ? fd : -errno;
 	for (struct dirent *e; (e = readdir(d));) {
 		if (!ulid_valid(e->d_name))
 			continue;
 		if (n == room) {
-			void *more = reallocarray(ids, room ? room * 2 : 64, AUDIT_ID_SIZE);
+			room = room ? room * 2 : 64;
+			void *more = reallocarray(ids, room, AUDIT_ID_SIZE);
 
 			if (!more)
-				return err_nomem(err, STAGE);
+				return -ENOMEM;
 			ids = more;
-			room = room ? room * 2 : 64;
 		}
 		memcpy(ids[n++], e->d_name, AUDIT_ID_SIZE);
 	}
@@ -267,6 +266,19 @@ int audit_state_list(const struct audit_state *s, char (**ret)[AUDIT_ID_SIZE], s
 	*ret = take_ptr(ids);
 	*ret_n = n;
 	return 0;
+}
+
+int audit_state_list(const struct audit_state *s, char (**ret)[AUDIT_ID_SIZE], size_t *ret_n,
+		     struct pale_err *err)
+{
+	int r = list_ids(s->runs, ret, ret_n);
+
+	return r < 0 ? err_set(err, PALE_E_AUDIT, STAGE, -r, "reading the list of runs") : 0;
+}
+
+int audit_state_list_active(const struct audit_state *s, char (**ret)[AUDIT_ID_SIZE], size_t *ret_n)
+{
+	return list_ids(s->active, ret, ret_n);
 }
 
 int audit_lock(int log_fd, bool wait)

@@ -23,6 +23,9 @@ int audit_state_run(const struct audit_state *s, const char *id, int flags, int 
 /* All ids of runs/ in order of time, oldest first; free *ret. */
 int audit_state_list(const struct audit_state *s, char (**ret)[AUDIT_ID_SIZE], size_t *ret_n,
 		     struct pale_err *err) _must_check_;
+/* The same for those in active/. 0 or a negative errno. */
+int audit_state_list_active(const struct audit_state *s, char (**ret)[AUDIT_ID_SIZE],
+			    size_t *ret_n) _must_check_;
 
 /* The write lock of a log (an open-file-description lock: it goes when its last holder does).
  * 0, -EAGAIN if another has it and wait is false, or a negative errno. */

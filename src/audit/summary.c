@@ -89,7 +89,7 @@ static void add(struct run_summary *r, const struct chain_line *line)
 		r->unapplied |= int_at(o, "added") > 0 || int_at(o, "modified") > 0 ||
 				int_at(o, "deleted") > 0 || int_at(o, "other") > 0;
 	} else if (strcmp(line->event, "discard.done") == 0 ||
-		   (strcmp(line->event, "apply.done") == 0 && int_at(o, "remaining") <= 0)) {
+		   (strcmp(line->event, "apply.done") == 0 && int_at(o, "remaining") == 0)) {
 		r->unapplied = false;
 	}
 }

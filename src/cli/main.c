@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "cli/audit.h"
 
 /* One line a subcommand, in the order of `pale --help`. */
 extern const struct cli_command cli_policy_command;
 
 const struct cli_command *const cli_commands[] = {
+	&cli_audit_command,
 	&cli_policy_command,
 	NULL,
 };

@@ -1,0 +1,15 @@
+/* What the files of `pale audit` share. */
+#pragma once
+
+#include "cli/cli.h"
+
+extern const struct cli_command cli_audit_command, cli_audit_show_command, cli_audit_tail_command;
+
+/* Closes lost runs, killing what is left of them; says on stderr what failed. */
+void cli_audit_recover(void);
+/* Columns of the terminal; 0 if f is none. */
+size_t cli_width(FILE *f);
+/* status, or that of a failed write to stdout. */
+int cli_flushed(int status);
+/* Whether a run's id is of before the given time (as audit_parse_since() makes it). */
+bool cli_started_before(const char *id, const char *since);
