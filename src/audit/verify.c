@@ -36,9 +36,12 @@ static void broken(struct audit_verdict *v, uint64_t line, const char *fmt, ...)
 /* Why line does not follow; next (may be without object) is the one behind it and tells which of
  * the neighbours is the altered one. */
 static void explain(struct look *k, const struct chain_line *line, const char *line_hash,
-		    const struct chain_line *next)
+		    const struct chain_line *next, const struct audit_seal *seal)
 {
 	uint64_t number = k->head.seq + 1;
+	bool intact = next->object ? strcmp(next->prev, line_hash) == 0
+				   : seal->present && seal->lines == number &&
+					     strcmp(seal->head, line_hash) == 0;
 
 	if (strcmp(line->run, k->id) != 0) {
 		broken(k->v, number, "line %lu belongs to run %s", number, QUOTED(line->run));
@@ -56,7 +59,7 @@ static void explain(struct look *k, const struct chain_line *line, const char *l
 		broken(k->v, number, "line %lu was inserted", number);
 	} else if (number == 1) {
 		broken(k->v, 1, "line 1 does not begin the chain of this run: it was changed");
-	} else if (next->object && strcmp(next->prev, line_hash) == 0) {
+	} else if (intact) {
 		broken(k->v, number - 1,
 		       "line %lu was changed: its hash is not the one in line %lu", number - 1,
 		       number);
@@ -108,7 +111,7 @@ static int follow(struct look *k, struct log_lines *lines, const char *want_head
 		    strcmp(line.prev, k->head.hash) != 0) {
 			if (log_next(lines, &text, &len) > 0)
 				(void)chain_parse(text, len, &next);
-			explain(k, &line, hash, &next);
+			explain(k, &line, hash, &next, seal);
 			return 0;
 		}
 		if (!order_holds(k, &line))
