@@ -74,7 +74,7 @@ claims = [r for r in rows if len(r) == 3 and r[0] not in ("claim", "")]
 check("the threat model makes claims", [] if len(claims) >= 20 else [f"found {len(claims)} rows"])
 lacking = []
 for claim, mechanism, tests in claims:
-    files = re.findall(r"`((?:tests|attacks)/[^`]+)`", tests)
+    files = re.findall(r"`((?:tests|attacks|fuzz)/[^`]+)`", tests)
     if not files:
         lacking.append(f"no test: {claim}")
     lacking += [f"{claim}: {f} does not exist" for f in files if not list(top.glob(f))]
