@@ -25,7 +25,9 @@ enum seccomp_watch {
 const struct sock_fprog *seccomp_program(enum policy_profile profile, unsigned watch);
 
 /* Installs it on the calling thread (no_new_privs must be set). With a listener, its descriptor is
- * stored in *ret_listener. Async-signal-safe. 0 or a negative errno; -EBUSY: an outer filter has
+ * stored in *ret_listener, and from now on sendmsg(), connect() and every refused call of this
+ * thread waits for an answer: to hand the listener to another process use seccomp_install_send().
+ * Async-signal-safe. 0 or a negative errno; -EBUSY: an outer filter has
  * a listener already. */
 int seccomp_install(enum policy_profile profile, unsigned watch, int *ret_listener) _must_check_;
 
