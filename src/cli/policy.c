@@ -324,7 +324,7 @@ static int run_show(int argc, char **argv)
 
 static const struct cli_command show_command = {
 	.name = "policy show",
-	.summary = "print the policy that files and flags make together, every default written out",
+	.summary = "print the policy that files and flags make together",
 	.usage = "[OPTION...]",
 	.help = "  pale policy show -p analysis --memory 2GiB\n",
 	.options = check_options,

@@ -95,52 +95,58 @@ const struct cli_option *cli_policy_options(void)
 
 /* PATH[:TARGET][:SIZE]. TARGET begins with "/", SIZE is what reads as one; what is not either
  * belongs to PATH, and so does everything before a final colon, so that each path can be written.
- */
-static int split(char *value, bool takes_size, char **target, uint64_t *size)
+ * Cuts value at the colons; *ret_size points into it, or is NULL. */
+static void split(char *value, bool takes_size, char **ret_target, char **ret_size)
 {
 	char *colon = strrchr(value, ':');
+	uint64_t size;
 
-	*target = NULL;
-	*size = 0;
-	if (colon && colon[1] == '\0') {
-		*colon = '\0';
-		return 0;
-	}
-	if (takes_size && colon && num_parse_size(colon + 1, size) == 0) {
+	*ret_target = *ret_size = NULL;
+	if (takes_size && colon && num_parse_size(colon + 1, &size) == 0) {
+		*ret_size = colon + 1;
 		*colon = '\0';
 		colon = strrchr(value, ':');
-		if (colon && colon[1] == '\0') {
-			*colon = '\0';
-			return 0;
-		}
 	}
-	/* The last ":/", since a target may hold colons less likely than a host's path does. */
+	if (colon && colon[1] == '\0') {
+		*colon = '\0';
+		return;
+	}
+	/* The last ":/": a host's path holds one more often than a target does. */
 	for (; colon; colon = memrchr(value, ':', (size_t)(colon - value))) {
 		if (colon[1] != '/')
 			continue;
 		*colon = '\0';
-		*target = colon + 1;
+		*ret_target = colon + 1;
 		break;
 	}
-	return 0;
 }
 
 static int add_file(struct policy *p, int id, const char *text, struct pale_err *err)
 {
+	static const enum policy_access access[] = {
+		[FLAG_RO - FLAG_RO] = ACCESS_READ,
+		[FLAG_RW - FLAG_RO] = ACCESS_WRITE,
+		[FLAG_OVERLAY - FLAG_RO] = ACCESS_OVERLAY,
+		[FLAG_HIDE - FLAG_RO] = ACCESS_HIDE,
+	};
+	static const char *const where[] = {"--ro", "--rw", "--overlay", "--hide"};
 	_cleanup_free_ char *value = strdup(text);
-	char *target;
-	uint64_t size;
+	struct policy_file entry = {0};
+	char *target, *size;
+	int which = id - FLAG_RO;
 
 	if (!value)
 		return err_nomem(err, "policy");
 	if (id == FLAG_HIDE)
-		return policy_add_file(p, ACCESS_HIDE, text, NULL, NULL, 0, "--hide", err);
-	if (split(value, id == FLAG_RW, &target, &size) < 0)
-		return -PALE_E_USAGE;
-	if (id == FLAG_RW)
-		return policy_add_file(p, ACCESS_WRITE, target, NULL, value, size, "--rw", err);
-	return policy_add_file(p, id == FLAG_RO ? ACCESS_READ : ACCESS_OVERLAY, target, value, NULL,
-			       0, id == FLAG_RO ? "--ro" : "--overlay", err);
+		return policy_add_file(p, ACCESS_HIDE, text, NULL, NULL, 0, where[which], err);
+	split(value, id == FLAG_RW, &target, &size);
+	/* Once more, for its bounds. */
+	if (size && option_parse(option_find("files[].size"), size, &entry, err) < 0) {
+		err_add(err, " (--rw %s)", QUOTED(text));
+		return -PALE_E_POLICY;
+	}
+	return policy_add_file(p, access[which], target, id == FLAG_RW ? NULL : value,
+			       id == FLAG_RW ? value : NULL, entry.size_bytes, where[which], err);
 }
 
 static int add_env(struct policy *p, const char *text, struct pale_err *err)

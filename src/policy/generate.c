@@ -214,7 +214,11 @@ static void init_key(struct buf *b, const struct policy_option *o)
 	if (o->type == OPTION_VERSION) {
 		buf_addf(b, "%s: %s\n", o->key, o->def);
 	} else if (o->def) {
-		buf_addf(b, "#%s%s: %s\n", nested ? "  " : "", option_name(o), o->def);
+		/* Some readers of YAML take an `off` without quotes for false. */
+		const char *quote = strcmp(o->def, "off") == 0 ? "\"" : "";
+
+		buf_addf(b, "#%s%s: %s%s%s\n", nested ? "  " : "", option_name(o), quote, o->def,
+			 quote);
 	} else if (o->example) {
 		/* Each line of the example on its own. */
 		for (const char *p = o->example; *p;) {

@@ -93,7 +93,8 @@ const struct policy_option policy_options[] = {
 	 .also = "mounts filesystem fs paths volumes"},
 	{.key = "files[].path", .type = OPTION_PATH, .offset = F(path),
 	 .doc = "Where it is in the box. A relative path means the same absolute path as on the "
-		"host, counted from the policy's directory; left out, it is that of `from`.",
+		"host, counted from the policy's directory; left out, it is that of `from`, or of "
+		"`collect`.",
 	 .also = "target destination dest to mount"},
 	{.key = "files[].from", .type = OPTION_PATH, .offset = F(from),
 	 .doc = "The file or directory on the host (`read` and `overlay`); relative to the policy's "

@@ -1,0 +1,228 @@
+"""`pale policy` and the policy flags, through the command line; the generated files; the schema. TAP.
+
+    test_cli.py PALE SOURCE
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+pale, source = sys.argv[1:]
+count = 0
+
+
+def check(what, ok, detail=""):
+    global count
+    count += 1
+    print(f"{'ok' if ok else 'not ok'} {count} - {what}")
+    if not ok and detail:
+        print("\n".join("# " + line for line in str(detail).strip().splitlines()[:20]))
+
+
+def run(*args, cwd=None, env=None, data=None):
+    return subprocess.run([pale, *args], capture_output=True, cwd=cwd, input=data, timeout=60,
+                          env={**os.environ, **(env or {})})
+
+
+def same(what, got, want):
+    check(what, got == want, f"got  {got!r}\nwant {want!r}")
+
+
+def read(name):
+    with open(os.path.join(source, name), "rb") as f:
+        return f.read()
+
+
+def shown(*flags, cwd, env=None):
+    done = run("policy", "show", "--json", *flags, cwd=cwd, env=env)
+    return json.loads(done.stdout) if done.returncode == 0 else done.stderr.decode()
+
+
+# The committed files are the generated ones.
+for name, command in (("schema/policy.schema.json", "schema"), ("docs/policy.md", "docs")):
+    check(f"{name} is what `pale policy {command}` prints", read(name) == run("policy", command).stdout,
+          f"run: pale policy {command} > {name}")
+
+with tempfile.TemporaryDirectory(prefix="pale-policy.") as tmp:
+    tmp = os.path.realpath(tmp)
+    path = os.path.join(tmp, "policy.yaml")
+
+    # Every example of the documentation is a policy.
+    examples = re.findall(r"^```yaml\n(.*?)^```$", read("docs/policy.md").decode(), re.M | re.S)
+    bad = []
+    for example in examples:
+        with open(path, "w") as f:
+            f.write(example)
+        done = run("policy", "check", path)
+        if done.returncode != 0:
+            bad.append(done.stderr.decode())
+    check(f"the {len(examples)} examples of docs/policy.md load", len(examples) > 5 and not bad, "".join(bad))
+    os.unlink(path)
+
+    # init: writes once, never over a file.
+    done = run("policy", "init", cwd=tmp)
+    same("init writes policy.yaml", (done.returncode, done.stdout), (0, b"policy.yaml\n"))
+    with open(path) as f:
+        starter = f.read()
+    same("the starter policy is the default policy", shown("-p", path, cwd=tmp), shown(cwd=tmp))
+    with open(path, "w") as f:
+        f.write("mine")
+    done = run("policy", "init", "analysis", cwd=tmp)
+    with open(path) as f:
+        same("init does not write over a file", (done.returncode, f.read()), (1, "mine"))
+    os.symlink("target", os.path.join(tmp, "link"))
+    done = run("policy", "init", "-o", "link", cwd=tmp)
+    same("init does not write through a link", (done.returncode, os.path.exists(os.path.join(tmp, "target"))), (1, False))
+    done = run("policy", "init", "analysis", "--force", cwd=tmp)
+    with open(path, "rb") as f:
+        same("init --force does, with a shipped policy", (done.returncode, f.read()), (0, read("policies/analysis.yaml")))
+    done = run("policy", "init", "-o", "-", "strict")
+    same("init -o - prints it", done.stdout, read("policies/strict.yaml"))
+    done = run("policy", "init", "nosuch", cwd=tmp)
+    check("init of an unknown name says what there is", done.returncode == 1 and b"compute, analysis" in done.stderr, done.stderr)
+    # All keys switched on: what the starter offers is valid.
+    with open(path, "w") as f:
+        f.write(re.sub(r"^#(  [a-z-]|[a-z])", r"\1", starter, flags=re.M))
+    done = run("policy", "check", path)
+    check("the starter policy with every # deleted loads", done.returncode == 0, done.stderr.decode())
+    everything = shown("-p", path, cwd=tmp)
+    check("... and sets what it says", isinstance(everything, dict) and len(everything["files"]) == 4 and everything["env"]["SEED"] == "1", everything)
+    all_on = path
+
+    # check
+    with open(os.path.join(tmp, "bad.yaml"), "w") as f:
+        f.write("pale: 1\nlimits:\n  wal: 1s\n  memory: 5 parsecs\n")
+    done = run("policy", "check", "bad.yaml", "strict", cwd=tmp)
+    same("check tells each error with its place", (done.returncode, done.stdout.decode(), done.stderr.decode().splitlines()), (
+        1, "strict: a valid policy\n",
+        ['bad.yaml:3:3: there is no key "wal" in limits: did you mean wall?',
+         'bad.yaml:4:11: limits.memory: expected a size such as 64MiB, 1.5GiB or 500kB, not "5 parsecs"']))
+    done = run("policy", "check", "--json", "bad.yaml", "strict", "none.yaml", cwd=tmp)
+    report = json.loads(done.stdout)
+    same("check --json", (done.returncode, [r["valid"] for r in report], len(report[0]["errors"])), (1, [False, True, False], 2))
+    done = run("policy", "check", "-", cwd=tmp, data=b"pale: 1\nuser: x\n")
+    same("check of standard input", done.returncode, 0)
+    done = run("policy", "check", tmp)
+    check("a directory is no policy", done.returncode == 1 and b"Is a directory" in done.stderr, done.stderr)
+    done = run("policy", "check", "/dev/zero")
+    check("an endless file is refused", done.returncode == 1 and b"longer than" in done.stderr, done.stderr)
+
+    # Flags
+    def files(*flags):
+        got = shown(*flags, cwd=tmp)
+        return got["files"] if isinstance(got, dict) else got
+
+    same("--ro PATH", files("--ro", "a"), [{"path": f"{tmp}/a", "from": f"{tmp}/a", "access": "read"}])
+    same("--ro PATH:TARGET", files("--ro", "a:/data/a"), [{"path": "/data/a", "from": f"{tmp}/a", "access": "read"}])
+    same("--ro with a colon in the path", files("--ro", "a:b"), [{"path": f"{tmp}/a:b", "from": f"{tmp}/a:b", "access": "read"}])
+    same("--ro with a path like a target", files("--ro", "a:/b:"), [{"path": f"{tmp}/a:/b", "from": f"{tmp}/a:/b", "access": "read"}])
+    same("--ro splits at the last target", files("--ro", "a:/b:/c"), [{"path": "/c", "from": f"{tmp}/a:/b", "access": "read"}])
+    same("--rw PATH", files("--rw", "out"), [{"path": f"{tmp}/out", "collect": f"{tmp}/out", "access": "write"}])
+    same("--rw PATH:SIZE", files("--rw", "out:1MiB"), [{"path": f"{tmp}/out", "collect": f"{tmp}/out", "access": "write", "size": "1MiB"}])
+    same("--rw PATH:TARGET:SIZE", files("--rw", "o:/out:1MiB"), [{"path": "/out", "collect": f"{tmp}/o", "access": "write", "size": "1MiB"}])
+    same("--rw with a path like a size", files("--rw", "o:5:"), [{"path": f"{tmp}/o:5", "collect": f"{tmp}/o:5", "access": "write"}])
+    same("--overlay and --hide", files("--overlay", ".", "--hide", ".env"), [
+        {"path": tmp, "from": tmp, "access": "overlay"}, {"path": f"{tmp}/.env", "access": "hide"}])
+    same("a name that is not UTF-8", files("--ro", b"\xff\xfe:/x"), [
+        {"path": "/x", "from": {"hex": (tmp.encode() + b"/\xff\xfe").hex()}, "access": "read"}])
+    check("--ro of a reserved place", "cannot be a path" in files("--ro", "a:/usr/x"), files("--ro", "a:/usr/x"))
+    for size in ("1", "0"):
+        check(f"--rw with too little: {size}", "too little" in files("--rw", f"o:{size}"), files("--rw", f"o:{size}"))
+
+    got = shown("-p", "strict", "--timeout", "5", "--cpu-time", "2m", "--cpus", ".5", cwd=tmp)
+    check("a flag's error names the flag", isinstance(got, str) and "--cpus: limits.cpus: expected a number" in got, got)
+    got = shown("--memory", "1GiB", "-p", "strict", "--timeout", "5", "--cpu-time", "2m", "--cpus", "0.5", "--processes", "9",
+                "--disk", "5MiB", "--output", "2KiB", "--profile", "nested", "--set", "limits.inodes=999", "--best-effort",
+                "memory,cpus", "--best-effort", "events", "--env", "A=b=c", "--env", "COPIED", cwd=tmp, env={"COPIED": "here"})
+    limits = got["limits"]
+    same("flags come after files", (limits["memory"], limits["wall"], limits["cpu"], limits["cpus"], limits["processes"], limits["disk"],
+                                    limits["output"], limits["inodes"], limits["file_size"], got["kernel"], sorted(got["best_effort"]), got["env"]),
+         ("1GiB", "5s", "2m", "0.5", 9, "5MiB", "2KiB", 999, "16MiB", {"profile": "nested"}, ["cpus", "events", "memory"],
+          {"A": "b=c", "COPIED": "here"}))
+    got = shown("--env", "NO_SUCH_VARIABLE_HERE", cwd=tmp)
+    check("--env of a variable that is not there", isinstance(got, str) and "no such variable" in got, got)
+    got = shown("--set", "limits.memory", cwd=tmp)
+    check("--set without =", isinstance(got, str) and "expected KEY=VALUE" in got, got)
+    # A policy in the working directory is not loaded by itself.
+    for name in ("policy.yaml", "pale.yaml", ".pale.yaml"):
+        with open(os.path.join(tmp, name), "w") as f:
+            f.write("pale: 1\nlimits: {memory: 9GiB}\n")
+    same("a policy that lies about is not loaded", shown(cwd=tmp)["limits"]["memory"], "512MiB")
+    check("a policy's paths count from its directory", shown("-p", os.path.join(tmp, "sub.yaml"), cwd="/") if not
+          open(os.path.join(tmp, "sub.yaml"), "w").write("pale: 1\nfiles: [{path: ., access: overlay}]\n") else
+          shown("-p", os.path.join(tmp, "sub.yaml"), cwd="/")["files"][0]["path"] == tmp)
+    # YAML and JSON of the same policy load to the same.
+    for form, flag in (("yaml", []), ("json", ["--json"])):
+        done = run("policy", "show", *flag, "-p", "workspace", "--env", "X=no", "--ro", b"\xff:/x", cwd=tmp)
+        with open(os.path.join(tmp, f"shown.{form}"), "wb") as f:
+            f.write(done.stdout)
+        same(f"the shown {form} loads to the same policy", shown("-p", os.path.join(tmp, f"shown.{form}"), cwd="/"),
+             json.loads(run("policy", "show", "--json", "-p", "workspace", "--env", "X=no", "--ro", b"\xff:/x", cwd=tmp).stdout))
+
+    # The schema says the same as the loader, as far as a schema can.
+    with open(all_on, "w") as f:
+        f.write(re.sub(r"^#(  [a-z-]|[a-z])", r"\1", starter, flags=re.M))
+    try:
+        import jsonschema
+        import yaml
+    except ImportError as e:
+        if "jsonschema" in os.environ.get("PALE_MUST_WORK", ""):
+            check("a JSON Schema validator", False, e)
+        else:
+            count += 1
+            print(f"ok {count} - the schema # SKIP {e}: install python3-jsonschema and python3-yaml")
+    else:
+        schema = json.loads(read("schema/policy.schema.json"))
+        # Draft 2020-12 came with jsonschema 4; the keywords used here mean the same before.
+        validator_class = getattr(jsonschema, "Draft202012Validator", jsonschema.Draft7Validator)
+        validator_class.check_schema(schema)
+        validator = validator_class(schema)
+        for name in sorted(os.listdir(os.path.join(source, "policies"))):
+            errors = [e.message for e in validator.iter_errors(yaml.safe_load(read("policies/" + name)))]
+            check(f"the schema takes policies/{name}", not errors, "\n".join(errors))
+        with open(all_on) as f:
+            errors = [e.message for e in validator.iter_errors(yaml.safe_load(f))]
+        check("the schema takes the starter policy with every key", not errors, "\n".join(errors))
+        errors = [e.message for e in validator.iter_errors(shown("-p", "analysis", "--ro", b"\xff:/x", cwd=tmp))]
+        check("the schema takes a canonical policy", not errors, "\n".join(errors))
+        for what, policy in (
+                ("no version", {}), ("another version", {"pale": 2}), ("an unknown key", {"pale": 1, "memory": 1}),
+                ("network", {"pale": 1, "network": {}}), ("an unknown limit", {"pale": 1, "limits": {"wal": 1}}),
+                ("a misspelt unit", {"pale": 1, "limits": {"memory": "5 parsecs"}}), ("an unknown word", {"pale": 1, "kernel": {"profile": "x"}}),
+                ("a name for a user", {"pale": 1, "user": "A B"}), ("an unknown backend", {"pale": 1, "isolation": ["process", "x"]}),
+                ("an entry without a place", {"pale": 1, "files": [{"access": "read"}]}), ("an unknown access", {"pale": 1, "files": [{"path": "/a", "access": "rw"}]}),
+                ("a variable's name", {"pale": 1, "env": {"A-B": "1"}}), ("a variable of Pale's", {"pale": 1, "env": {"PALE_X": "1"}}),
+                ("a list as best effort", {"pale": 1, "best_effort": "memory"}), ("an unknown item", {"pale": 1, "best_effort": ["x"]})):
+            with open(os.path.join(tmp, "wrong.json"), "w") as f:
+                json.dump(policy, f)
+            loader = run("policy", "check", os.path.join(tmp, "wrong.json")).returncode
+            same(f"schema and loader refuse {what}", (validator.is_valid(policy), loader), (False, 1))
+
+# The command line's own tables: no option twice, and help for each.
+commands = json.loads(run("--dump-commands").stdout)
+flat = [c for top in commands for c in [top, *top["subcommands"]]]
+bad = []
+for command in flat:
+    names = [o["name"] for o in command["options"]]
+    letters = [o["letter"] for o in command["options"] if "letter" in o]
+    if len(set(names)) != len(names) or len(set(letters)) != len(letters):
+        bad.append(f"{command['name']}: an option twice")
+    if not command.get("summary") or any(not o.get("help") for o in command["options"]):
+        bad.append(f"{command['name']}: without help")
+    done = run(*command["name"].split(), "--help")
+    if done.returncode != 0 or not all(f"--{name}" in done.stdout.decode() for name in names if not command["subcommands"]):
+        bad.append(f"{command['name']}: --help")
+    if any(len(line) > 100 for line in done.stdout.decode().splitlines()):
+        bad.append(f"{command['name']}: a line of --help is too long")
+check(f"the tables of {len(flat)} commands are whole", not bad, "\n".join(bad))
+for args, status, text in (
+        ((), 2, "a command is needed"), (("polcy",), 2, "did you mean policy?"), (("policy", "chek"), 2, "did you mean check?"),
+        (("policy",), 2, "a command is needed"), (("policy", "show", "--memroy", "1"), 2, "did you mean --memory?"),
+        (("policy", "show", "--memory"), 2, "--memory needs an argument: SIZE"), (("policy", "check", "--json=x", "a"), 2, "takes no argument"),
+        (("policy", "check", "-x"), 2, "there is no option -x"), (("policy", "check", "\x1b[31m"), 1, "\\x1b[31m"), (("\x1b",), 2, "\\x1b")):
+    done = run(*args)
+    check(f"pale {' '.join(a.replace(chr(27), 'ESC') for a in args)}: {text.replace(chr(27), 'ESC')}",
+          done.returncode == status and text in done.stderr.decode() and "\x1b" not in done.stderr.decode(), done.stderr)
+print(f"1..{count}")
