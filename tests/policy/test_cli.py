@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-pale, source = sys.argv[1:]
+pale, source = map(os.path.abspath, sys.argv[1:])
 count = 0
 
 
