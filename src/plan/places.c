@@ -84,7 +84,7 @@ bool path_exists(const char *dir, const char *name)
 	return path_join(path, dir, name) == 0 && access(path, F_OK) == 0;
 }
 
-static int fail(struct places *p, int sys, const char *fmt, va_list ap)
+_printf_(3, 0) static int fail(struct places *p, int sys, const char *fmt, va_list ap)
 {
 	char text[sizeof(p->err->message)];
 
@@ -445,6 +445,10 @@ static int show_link(struct places *p, const char *path, const char *target, con
 
 	if (places_visible(p, path))
 		return 0;
+	/* What these lead to depends on who looks. */
+	if (path_beneath(path, "/proc") || path_beneath(path, "/sys") || path_beneath(path, "/dev"))
+		return err_set(p->err, PALE_E_HOST, "plan", 0,
+			       "%s is not followed: name what it points to", QUOTED(path));
 	r = show_root(p, path);
 	if (r < 0 || places_visible(p, path))
 		return r;

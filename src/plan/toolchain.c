@@ -694,9 +694,10 @@ int toolchain_find(const struct toolchain_request *req, struct toolchain *ret, s
 	if (!strchr(req->command, '/')) {
 		r = search(&p, req->command, NULL, 0, program);
 	} else {
-		r = *req->command == '/'
-			    ? snprintf(path, sizeof(path), "%s", req->command)
-			    : snprintf(path, sizeof(path), "%s/%s", p.cwd, req->command);
+		const char *name = req->command + (str_starts(req->command, "./") ? 2 : 0);
+
+		r = *name == '/' ? snprintf(path, sizeof(path), "%s", name)
+				 : snprintf(path, sizeof(path), "%s/%s", p.cwd, name);
 		r = r < 0 || r >= (int)sizeof(path)
 			    ? places_unusable(&p, "the command's path is too long")
 			    : resolve(&p, path, true, NULL, 0, program);
