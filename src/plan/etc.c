@@ -113,22 +113,20 @@ static int add_file(struct etc *e, const char *path, const char *content)
 /* One path of the host: a bind, or where it is a link into /usr, that link. */
 static int add_host(struct etc *e, int etc_fd, const char *host_etc, const char *name)
 {
-	char host[PATH_MAX], real[PATH_MAX], link[2];
+	char host[PATH_MAX], real[PATH_MAX];
 	const char *path, *data;
 	struct stat st;
 	int r;
 
-	/* Of one system call for each of the many rows that a host does not have. */
-	if (readlinkat(etc_fd, name, link, sizeof(link)) < 0) {
-		if (errno != EINVAL || fstatat(etc_fd, name, &st, 0) < 0)
-			return 0;
-		if (snprintf(real, sizeof(real), "%s/%s", host_etc, name) >= (int)sizeof(real))
-			return 0;
-	} else {
-		if (snprintf(host, sizeof(host), "%s/%s", host_etc, name) >= (int)sizeof(host) ||
-		    !realpath(host, real) || stat(real, &st) < 0)
-			return 0;
-	}
+	real[0] = '\0';
+	/* One system call for each of the many rows that a host does not have. */
+	if (fstatat(etc_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    snprintf(host, sizeof(host), "%s/%s", host_etc, name) >= (int)sizeof(host))
+		return 0;
+	if (S_ISLNK(st.st_mode) && (!realpath(host, real) || stat(real, &st) < 0))
+		return 0;
+	if (*real == '\0')
+		memcpy(real, host, strlen(host) + 1);
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return 0;
 	r = add_parents(e, name);

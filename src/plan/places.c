@@ -84,6 +84,29 @@ bool path_exists(const char *dir, const char *name)
 	return path_join(path, dir, name) == 0 && access(path, F_OK) == 0;
 }
 
+const char *places_home(struct places *p)
+{
+	if (!p->have_home) {
+		/* HOME=/ is a service's way to say that it has none. */
+		if (!p->req->home || *p->req->home != '/' || !realpath(p->req->home, p->home) ||
+		    strcmp(p->home, "/") == 0)
+			p->home[0] = '\0';
+		p->have_home = true;
+	}
+	return p->home;
+}
+
+const char *places_cwd(struct places *p)
+{
+	if (!p->have_cwd) {
+		/* Gone, or not to be read: then nothing lies in it. */
+		if (!realpath(p->req->cwd, p->cwd))
+			memcpy(p->cwd, "/", 2);
+		p->have_cwd = true;
+	}
+	return p->cwd;
+}
+
 _printf_(3, 0) static int fail(struct places *p, int sys, const char *fmt, va_list ap)
 {
 	char text[sizeof(p->err->message)];
@@ -117,7 +140,7 @@ int places_unusable(struct places *p, const char *fmt, ...)
 	return r;
 }
 
-const char *places_getenv(const struct places *p, const char *name)
+const char *places_getenv(struct places *p, const char *name)
 {
 	size_t n = strlen(name);
 
@@ -175,7 +198,7 @@ bool places_in_image(const char *path)
 	return false;
 }
 
-bool places_visible(const struct places *p, const char *path)
+bool places_visible(struct places *p, const char *path)
 {
 	if (places_in_image(path))
 		return true;
@@ -191,11 +214,11 @@ bool places_visible(const struct places *p, const char *path)
 	return false;
 }
 
-bool places_hostile(const struct places *p, const char *path)
+bool places_hostile(struct places *p, const char *path)
 {
 	struct stat st;
 
-	if (path_beneath(path, p->cwd) && strcmp(p->cwd, "/") != 0)
+	if (path_beneath(path, places_cwd(p)) && strcmp(places_cwd(p), "/") != 0)
 		return true;
 	for (size_t i = 0; i < p->req->nvisible; i++)
 		if (path_beneath(path, p->req->visible[i]))
@@ -221,7 +244,7 @@ static int add_item(struct places *p, enum toolchain_type type, bool directory, 
 	return it->path && it->data && it->why ? 0 : err_nomem(p->err, "plan");
 }
 
-static bool never_whole(const struct places *p, const char *dir)
+static bool never_whole(struct places *p, const char *dir)
 {
 	char path[PATH_MAX];
 
@@ -231,15 +254,16 @@ static bool never_whole(const struct places *p, const char *dir)
 	/* Somebody's home, also when it is not the caller's. */
 	if (str_starts(dir, "/home/") && !strchr(dir + 6, '/'))
 		return true;
-	if (*p->home) {
-		if (path_beneath(p->home, dir))
+	if (*places_home(p)) {
+		if (path_beneath(places_home(p), dir))
 			return true;
 		for (size_t i = 0; i < ARRAY_SIZE(never_home); i++)
-			if (path_join(path, p->home, never_home[i]) == 0 && strcmp(path, dir) == 0)
+			if (path_join(path, places_home(p), never_home[i]) == 0 &&
+			    strcmp(path, dir) == 0)
 				return true;
 	}
 	/* Where the caller works lies the caller's work: shown only if the policy says so. */
-	return path_beneath(p->cwd, dir);
+	return path_beneath(places_cwd(p), dir);
 }
 
 /* A toolchain's directory, by what lies in it. All of up to three names must be there. */
@@ -281,7 +305,7 @@ static bool is_python(const char *dir)
 }
 
 /* bin/ beside lib/, libexec/ or share/: a package unpacked somewhere. */
-static bool is_package(const struct places *p, const char *dir, const char *path)
+static bool is_package(struct places *p, const char *dir, const char *path)
 {
 	char parent[PATH_MAX], up[PATH_MAX];
 
@@ -292,7 +316,7 @@ static bool is_package(const struct places *p, const char *dir, const char *path
 	/* ~/.cargo, ~/.local, ~/.npm-global: places where many things, tokens among them, are kept.
 	 */
 	path_dir(dir, up);
-	if (*p->home && strcmp(up, p->home) == 0 && *path_base(dir) == '.')
+	if (*places_home(p) && strcmp(up, places_home(p)) == 0 && *path_base(dir) == '.')
 		return false;
 	return path_exists(dir, "lib") || path_exists(dir, "libexec") || path_exists(dir, "share");
 }
@@ -327,7 +351,7 @@ static size_t outer_root(const char *path, const char **ret_kind)
 	return at ? (size_t)(at - path) + strlen("/node_modules") : 0;
 }
 
-const char *places_root(const struct places *p, const char *path, char ret_root[static PATH_MAX])
+const char *places_root(struct places *p, const char *path, char ret_root[static PATH_MAX])
 {
 	const char *kind;
 	size_t n = outer_root(path, &kind);
@@ -398,8 +422,8 @@ static int show_root(struct places *p, const char *path)
 		return add_item(p, TOOLCHAIN_BIND, true, root, root, kind);
 	/* A virtual environment that is the working directory itself, or around it: its parts. A
 	 * home directory or one of the system is not taken apart either. */
-	if (path_beneath(p->cwd, root) && strchr(root + 1, '/') &&
-	    !(*p->home && path_beneath(p->home, root)))
+	if (path_beneath(places_cwd(p), root) && strchr(root + 1, '/') &&
+	    !(*places_home(p) && path_beneath(places_home(p), root)))
 		for (size_t i = 0; i < ARRAY_SIZE(parts) && r == 0; i++)
 			r = show_part(p, root, parts[i], kind);
 	return r;

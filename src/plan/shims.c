@@ -208,8 +208,7 @@ static bool toml_string(char *line, const char **ret_key, const char **ret_value
 
 /* Of settings.toml: the directory override that is nearest to the working directory, or the
  * default. */
-static void rustup_setting(const struct places *p, const char *rustup_home,
-			   char ret[static NAME_MAX + 1])
+static void rustup_setting(struct places *p, const char *rustup_home, char ret[static NAME_MAX + 1])
 {
 	_cleanup_buf_ struct buf file = BUF_INIT(MAX_FILE);
 	bool overrides = false;
@@ -229,8 +228,9 @@ static void rustup_setting(const struct places *p, const char *rustup_home,
 		}
 		if (!toml_string(line, &key, &value) || strlen(value) > NAME_MAX)
 			continue;
-		if (overrides ? *key == '/' && path_beneath(p->cwd, key) && strlen(key) > best
-			      : strcmp(key, "default_toolchain") == 0 && best == 0) {
+		if (overrides
+			    ? *key == '/' && path_beneath(places_cwd(p), key) && strlen(key) > best
+			    : strcmp(key, "default_toolchain") == 0 && best == 0) {
 			memcpy(ret, value, strlen(value) + 1);
 			best = overrides ? strlen(key) : 0;
 		}
@@ -258,7 +258,7 @@ static int rustup_shim(struct places *p, const struct place *at, char ret[static
 			return 0;
 	}
 	if (!home) {
-		if (!*p->home || path_join(own, p->home, ".rustup") < 0)
+		if (!*places_home(p) || path_join(own, places_home(p), ".rustup") < 0)
 			return places_missing(
 				p, "%s is rustup's, and neither RUSTUP_HOME nor HOME is set",
 				QUOTED(at->path));
@@ -329,7 +329,7 @@ static int volta_shim(struct places *p, const struct place *at, char ret[static 
 	if (strcmp(path_base(at->real), "volta-shim") != 0)
 		return 0;
 	if (!home) {
-		if (!*p->home || path_join(own, p->home, ".volta") < 0)
+		if (!*places_home(p) || path_join(own, places_home(p), ".volta") < 0)
 			return places_missing(
 				p, "%s is Volta's, and neither VOLTA_HOME nor HOME is set",
 				QUOTED(at->path));

@@ -66,7 +66,8 @@ static int search(struct places *p, const char *name, const char *user, int dept
 			size_t n = strcspn(at, ":");
 
 			r = *at == '/' ? snprintf(dir, sizeof(dir), "%.*s", (int)n, at)
-				       : snprintf(dir, sizeof(dir), "%s/%.*s", p->cwd, (int)n, at);
+				       : snprintf(dir, sizeof(dir), "%s/%.*s", places_cwd(p),
+						  (int)n, at);
 			r = r < 0 || r >= (int)sizeof(dir) ? -ENAMETOOLONG
 							   : path_join(path, dir, name);
 			at = at[n] ? at + n + 1 : NULL;
@@ -87,7 +88,7 @@ static int search(struct places *p, const char *name, const char *user, int dept
 		return places_missing(p, "%s wants %s, which is not in $PATH", QUOTED(user),
 				      QUOTED(name));
 	places_missing(p, "command not found: %s is not in $PATH", QUOTED(name));
-	if (path_exists(p->cwd, name))
+	if (path_exists(places_cwd(p), name))
 		err_add(p->err, "; for the file in the working directory say ./%s",
 			path_base(name));
 	return -PALE_E_NOTFOUND;
@@ -198,7 +199,7 @@ static int shebang(struct places *p, const char *head, const char *user, int dep
 
 /* A library may be shown if untrusted code could not have pointed us at it, or if it lies near the
  * program: beside it, in a directory next to that, or below the working directory. */
-static bool library_allowed(const struct places *p, const char *program, const char *lib)
+static bool library_allowed(struct places *p, const char *program, const char *lib)
 {
 	char dir[PATH_MAX], up[PATH_MAX], root[PATH_MAX];
 
@@ -209,11 +210,12 @@ static bool library_allowed(const struct places *p, const char *program, const c
 		return true;
 	path_dir(dir, up);
 	if (path_beneath(lib, up) && strcmp(up, "/") != 0 && strcmp(up, "/home") != 0 &&
-	    !(*p->home && path_beneath(p->home, up)) && !path_beneath("/tmp", up) &&
+	    !(*places_home(p) && path_beneath(places_home(p), up)) && !path_beneath("/tmp", up) &&
 	    !path_beneath("/var/tmp", up))
 		return true;
-	return path_beneath(lib, p->cwd) && !(*p->home && path_beneath(p->home, p->cwd)) &&
-	       strcmp(p->cwd, "/") != 0;
+	return path_beneath(lib, places_cwd(p)) &&
+	       !(*places_home(p) && path_beneath(places_home(p), places_cwd(p))) &&
+	       strcmp(places_cwd(p), "/") != 0;
 }
 
 /* Opens an ELF file. A descriptor, or negative. */
@@ -580,8 +582,8 @@ static int user_site(struct places *p, const char *program)
 
 	path_dir(program, dir);
 	path_dir(dir, local);
-	if (!*p->home || strcmp(path_base(local), ".local") != 0 || !path_beneath(local, p->home) ||
-	    look(program, head) != 's')
+	if (!*places_home(p) || strcmp(path_base(local), ".local") != 0 ||
+	    !path_beneath(local, places_home(p)) || look(program, head) != 's')
 		return 0;
 	/* #!/usr/bin/python3.11, or python3, of which /usr has one. */
 	head[strcspn(head, "\n")] = '\0';
@@ -615,7 +617,7 @@ static int find_script(struct places *p)
 	int r;
 
 	r = *script == '/' ? snprintf(path, sizeof(path), "%s", script)
-			   : snprintf(path, sizeof(path), "%s/%s", p->cwd, script);
+			   : snprintf(path, sizeof(path), "%s/%s", places_cwd(p), script);
 	if (r < 0 || r >= (int)sizeof(path))
 		return places_unusable(p, "the script's path is too long");
 	p->tainted = false;
@@ -631,7 +633,7 @@ static int find_script(struct places *p)
 		return places_unusable(p, "the script %s cannot be read", QUOTED(script));
 	/* A link in a workspace is an agent's word, and the interpreter would print what it points
 	 * to. */
-	if (p->tainted && !places_visible(p, at.real) && !path_beneath(at.real, p->cwd))
+	if (p->tainted && !places_visible(p, at.real) && !path_beneath(at.real, places_cwd(p)))
 		return err_set(
 			p->err, PALE_E_HOST, "plan", 0,
 			"the script %s is a link that leads out of the workspace; name %s itself",
@@ -682,14 +684,9 @@ int toolchain_find(const struct toolchain_request *req, struct toolchain *ret, s
 		return places_missing(&p, "the command is empty");
 	if (strlen(req->command) >= PATH_MAX)
 		return places_unusable(&p, "the command's name is too long");
-	if (req->home && *req->home == '/' && !realpath(req->home, p.home))
-		p.home[0] = '\0';
-	if (!realpath(req->cwd, p.cwd))
-		return err_set(err, PALE_E_SYSTEM, "plan", errno, "the working directory %s",
-			       QUOTED(req->cwd));
-	/* HOME=/ is a service's way to say that it has none. */
-	if (strcmp(p.home, "/") == 0)
-		p.home[0] = '\0';
+	if (!req->cwd || *req->cwd != '/')
+		return err_set(err, PALE_E_USAGE, "plan", 0,
+			       "the working directory must be absolute");
 
 	if (!strchr(req->command, '/')) {
 		r = search(&p, req->command, NULL, 0, program);
@@ -697,7 +694,7 @@ int toolchain_find(const struct toolchain_request *req, struct toolchain *ret, s
 		const char *name = req->command + (str_starts(req->command, "./") ? 2 : 0);
 
 		r = *name == '/' ? snprintf(path, sizeof(path), "%s", name)
-				 : snprintf(path, sizeof(path), "%s/%s", p.cwd, name);
+				 : snprintf(path, sizeof(path), "%s/%s", places_cwd(&p), name);
 		r = r < 0 || r >= (int)sizeof(path)
 			    ? places_unusable(&p, "the command's path is too long")
 			    : resolve(&p, path, true, NULL, 0, program);
