@@ -13,7 +13,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -23,10 +22,11 @@
 #include "base/num.h"
 #include "base/str.h"
 
-#define STAGE	     "confine"
-#define PROC_MAX     (4u << 20) /* of mountinfo */
-#define KILL_BATCH   64		/* processes killed before their ends are awaited */
-#define RECOVER_DIRS 65536	/* looked through for the groups of a lost supervisor */
+#define STAGE	      "confine"
+#define PROC_MAX      (4u << 20) /* of mountinfo */
+#define KILL_BATCH    64	 /* processes killed before their ends are awaited */
+#define KILL_ROUND_US 20000	 /* before the group is looked at again */
+#define RECOVER_DIRS  65536	 /* looked through for the groups of a lost supervisor */
 
 static const char *const v1_names[] = {
 	[CGROUP_MEMORY] = "memory",
@@ -348,6 +348,7 @@ static void cgroup_free(struct cgroup *g)
 		close_fd(&g->group[i].join_fd);
 	close_fd(&g->clone_fd);
 	close_fd(&g->event_fd);
+	close_fd(&g->watch_fd);
 	close_fd(&g->bus_fd);
 	free(g);
 }
@@ -359,7 +360,7 @@ static struct cgroup *cgroup_new(enum cgroup_kind kind)
 	if (!g)
 		return NULL;
 	g->kind = kind;
-	g->clone_fd = g->event_fd = g->bus_fd = -1;
+	g->clone_fd = g->event_fd = g->watch_fd = g->bus_fd = -1;
 	for (int c = 0; c < CGROUP_V1_COUNT; c++)
 		g->of[c] = -1;
 	return g;
@@ -438,9 +439,21 @@ int cgroup_join(const int *fds, size_t n)
 	return 0;
 }
 
+int cgroup_attach_begin(struct cgroup *g, pid_t pid, struct pale_err *err)
+{
+	return g->ops->attach_begin(g, pid, err);
+}
+
+int cgroup_attach_end(struct cgroup *g, struct pale_err *err)
+{
+	return g->ops->attach_end ? g->ops->attach_end(g, err) : 0;
+}
+
 int cgroup_attach(struct cgroup *g, pid_t pid, struct pale_err *err)
 {
-	return g->ops->attach(g, pid, err);
+	int r = cgroup_attach_begin(g, pid, err);
+
+	return r < 0 ? r : cgroup_attach_end(g, err);
 }
 
 /* ---- watching ---- */
@@ -450,8 +463,6 @@ int cgroup_usage(struct cgroup *g, struct cgroup_usage *ret, struct pale_err *er
 	int r = g->ops->usage(g, ret, err);
 
 	if (r == 0) {
-		if (ret->oom_kills > g->last.oom_kills)
-			g->oom_notified = false;
 		g->last = *ret;
 		g->has_last = true;
 		return 0;
@@ -460,8 +471,11 @@ int cgroup_usage(struct cgroup *g, struct cgroup_usage *ret, struct pale_err *er
 	if (!g->has_last || g->kind != CGROUP_V2_SYSTEMD)
 		return r;
 	*ret = g->last;
-	if (g->oom_notified)
-		ret->oom_kills++;
+	/* The count went away with the group. Nothing but a kill ends all of a box at once, and it
+	 * was near its limit: say what is most likely. */
+	if (!ret->oom_kills && g->limits.memory_bytes &&
+	    ret->memory_bytes >= g->limits.memory_bytes - g->limits.memory_bytes / 8)
+		ret->oom_kills = 1;
 	return 0;
 }
 
@@ -473,29 +487,18 @@ int cgroup_event_fd(struct cgroup *g, short *ret_events)
 
 void cgroup_drain(struct cgroup *g)
 {
-	char buf[1024] __attribute__((aligned(__alignof__(struct inotify_event))));
+	struct cgroup_usage now;
+	uint64_t count;
 
 	if (g->event_fd < 0)
 		return;
-	ssize_t n = read(g->event_fd, buf, sizeof(buf));
-
-	if (g->kind == CGROUP_V1) {
-		g->oom_notified |= n > 0;
-		return;
-	}
-	for (ssize_t i = 0; i + (ssize_t)sizeof(struct inotify_event) <= n;) {
-		const struct inotify_event *e = (const void *)(buf + i);
-
-		if (e->mask & IN_MODIFY)
-			g->oom_notified = true;
-		i += (ssize_t)sizeof(*e) + (ssize_t)e->len;
-	}
-	/* The counts as they are now, should the group go away before they are asked for. */
-	if (g->oom_notified) {
-		struct cgroup_usage now;
-
+	if (g->kind == CGROUP_V1)
+		(void)!read(g->event_fd, &count, sizeof(count));
+	else
+		cgroup_v2_drain(g);
+	/* The figures as they are now, should the group go away before they are asked for. */
+	if (g->kind == CGROUP_V2_SYSTEMD)
 		(void)!cgroup_usage(g, &now, NULL);
-	}
 }
 
 /* ---- killing ---- */
@@ -540,7 +543,7 @@ static bool has_pid(const pid_t *pids, ssize_t n, pid_t pid)
  * A number read from cgroup.procs may belong to somebody else by the time it is used. The pidfd is
  * taken first and the list read again: a process that is still listed and whose pidfd was taken
  * before is the one that is meant, and if it ended in between, the signal goes to nobody. */
-static ssize_t kill_batch(const char *dir, uint64_t deadline_us)
+static ssize_t kill_batch(const char *dir)
 {
 	pid_t pids[KILL_BATCH], again[2 * KILL_BATCH];
 	struct pollfd ends[KILL_BATCH];
@@ -561,11 +564,15 @@ static ssize_t kill_batch(const char *dir, uint64_t deadline_us)
 		else
 			close_fd(&ends[i].fd);
 	}
+	/* Not longer than it takes to look again: a process that was in the middle of a fork when
+	 * forking was stopped may have left a child that was not in the list. */
+	uint64_t until = clock_mono_us() + KILL_ROUND_US;
+
 	for (ssize_t i = 0; i < n; i++) {
 		uint64_t now = clock_mono_us();
 
-		if (ends[i].fd >= 0 && now < deadline_us)
-			(void)!poll(&ends[i], 1, (int)((deadline_us - now) / 1000) + 1);
+		if (ends[i].fd >= 0 && now < until)
+			(void)!poll(&ends[i], 1, (int)((until - now) / 1000) + 1);
 		close_fd(&ends[i].fd);
 	}
 	return n;
@@ -595,7 +602,7 @@ int cgroup_kill(struct cgroup *g, unsigned timeout_ms, struct pale_err *err)
 			stopped = true;
 		}
 		if (n > 0)
-			n = kill_batch(g->group[0].path, deadline);
+			n = kill_batch(g->group[0].path);
 		if (n < 0)
 			return err_set(err, PALE_E_SYSTEM, STAGE, (int)-n,
 				       "listing the processes of \"%s\"", g->group[0].path);
@@ -660,12 +667,17 @@ static void find_group(struct recovery *rec, int dirfd, const char *path, int de
 
 		if (n < 0 || (size_t)n >= sizeof(below))
 			continue;
-		if (strcmp(e->d_name, rec->name) == 0) {
+		size_t len = strlen(rec->name);
+		bool scope = strcmp(e->d_name + strnlen(e->d_name, len), ".scope") == 0;
+
+		if (strncmp(e->d_name, rec->name, len) == 0 && (!e->d_name[len] || scope)) {
 			struct cgroup_dir *d = &rec->g->group[rec->g->ngroups++];
 
 			memcpy(d->path, below, (size_t)n + 1);
 			d->join_fd = -1;
-			d->made = true;
+			/* A scope is removed by systemd alone, which forgets it only if it saw it
+			 * empty. */
+			d->made = !scope;
 			break; /* one a hierarchy */
 		}
 		int fd = depth ? openat(dirfd, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -705,8 +717,7 @@ int cgroup_recover(const struct cgroup_host *host, const char *id, struct pale_e
 	if (!rec.g)
 		return err_nomem(err, STAGE);
 	rec.g->ops = &ops;
-	snprintf(rec.name, sizeof(rec.name), "pale-%s%s", id,
-		 host->kind == CGROUP_V2_SYSTEMD ? ".scope" : "");
+	snprintf(rec.name, sizeof(rec.name), "pale-%s", id);
 	/* The lost supervisor may have been in another group than we are (another login): the whole
 	 * hierarchy is looked through, which is rare enough. */
 	for (int c = -1; c < CGROUP_V1_COUNT; c++) {

@@ -82,6 +82,10 @@ int cgroup_join(const int *fds, size_t n) _must_check_;
 /* Moves a process in, where neither CLONE_INTO_CGROUP nor cgroup_join() was used: the only way for
  * CGROUP_V2_SYSTEMD (cgroup_clone_fd() is -1 and cgroup_join_fds() is 0 there). */
 int cgroup_attach(struct cgroup *g, pid_t pid, struct pale_err *err) _must_check_;
+/* The same in two halves, since systemd takes a millisecond or more in which the box can be set up.
+ */
+int cgroup_attach_begin(struct cgroup *g, pid_t pid, struct pale_err *err) _must_check_;
+int cgroup_attach_end(struct cgroup *g, struct pale_err *err) _must_check_;
 
 /* Works until cgroup_destroy(); once the box is dead it may give the figures of just before. */
 int cgroup_usage(struct cgroup *g, struct cgroup_usage *ret, struct pale_err *err) _must_check_;

@@ -34,7 +34,8 @@ struct cgroup_places {
 int cgroup_places_read(const struct cgroup_source *src, struct cgroup_places *ret);
 
 struct cgroup_ops {
-	int (*attach)(struct cgroup *g, pid_t pid, struct pale_err *err);
+	int (*attach_begin)(struct cgroup *g, pid_t pid, struct pale_err *err);
+	int (*attach_end)(struct cgroup *g, struct pale_err *err); /* or NULL */
 	int (*usage)(struct cgroup *g, struct cgroup_usage *ret, struct pale_err *err);
 	void (*stop_forks)(
 		struct cgroup *g); /* so that killing comes to an end; may kill by itself */
@@ -55,10 +56,12 @@ struct cgroup {
 	} group[CGROUP_V1_COUNT];
 	int of[CGROUP_V1_COUNT]; /* v1: -1 where the controller is not used */
 	int clone_fd;		 /* v2 */
-	int event_fd;		 /* v1: eventfd; v2: inotify */
+	int event_fd;		 /* v1: eventfd; v2: an epoll set of watch_fd */
+	int watch_fd;		 /* v2: memory.events */
 	int bus_fd;		 /* systemd: the connection over which the scope is asked for */
 	char unit[80];		 /* systemd: the scope's name */
-	bool oom_notified;	 /* an event came that no count explains yet */
+	bool bus_direct;	 /* it is systemd's own socket, without a bus in between */
+	uint32_t serial, start_serial;
 	bool has_last;
 	struct cgroup_usage last; /* the figures before the group went away */
 };
@@ -72,7 +75,10 @@ int cgroup_systemd_create(const struct cgroup_host *host, struct cgroup *g, cons
 /* v2: the parts that the systemd kind uses too. */
 int cgroup_v2_usage(struct cgroup *g, struct cgroup_usage *ret, struct pale_err *err) _must_check_;
 void cgroup_v2_stop_forks(struct cgroup *g);
-void cgroup_v2_watch(struct cgroup *g);
+/* The set is made first (the systemd kind has nothing to put into it yet), then filled. */
+int cgroup_v2_watch_open(struct cgroup *g);
+int cgroup_v2_watch_start(struct cgroup *g);
+void cgroup_v2_drain(struct cgroup *g);
 
 void cgroup_v1_probe(const struct cgroup_source *src, const struct cgroup_places *places,
 		     struct cgroup_host *ret);

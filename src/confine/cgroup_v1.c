@@ -192,7 +192,11 @@ static int limit_memory(struct cgroup *g, const char *dir, bool swap_accounted,
 int cgroup_v1_create(const struct cgroup_host *host, struct cgroup *g, const char *name,
 		     struct pale_err *err)
 {
-	static const struct cgroup_ops ops = {v1_attach, v1_usage, v1_stop_forks};
+	static const struct cgroup_ops ops = {
+		.attach_begin = v1_attach,
+		.usage = v1_usage,
+		.stop_forks = v1_stop_forks,
+	};
 	const bool need[CGROUP_V1_COUNT] = {
 		[CGROUP_MEMORY] = g->limits.memory_bytes,
 		[CGROUP_PIDS] = g->limits.processes,

@@ -1,0 +1,64 @@
+#!/bin/bash
+# Runs inside the test machine, as root, from a unit: each test program in each of the places in the
+# control group tree that a caller of Pale can be in. One TAP line a program and place; what it
+# printed stands before it as comments. /pale holds the build: see run.py.
+exec >/dev/ttyS1 2>&1
+n=0
+export PALE_MUST_WORK=cgroup
+uid=$(id -u tester)
+
+report() { # NAME STATUS OUTPUT
+	n=$((n + 1))
+	sed 's/^/# /' "$3"
+	if [ "$2" = 0 ] && ! grep -q '^not ok' "$3"; then echo "ok $n - $1"; else echo "not ok $n - $1 (status $2)"; fi
+}
+
+in_place() { # NAME KIND COMMAND...
+	local name=$1 kind=$2
+	shift 2
+	timeout -k 1 100 "$@" >/run/out 2>&1
+	report "$name" $? /run/out
+}
+
+cgroup=/pale/test-cgroup-live
+vars="PALE_MUST_WORK=cgroup"
+run="systemd-run --quiet --wait --pipe --collect"
+session="$run -p User=tester -p PAMName=login"
+
+: "a user manager that lingers is there a moment after boot"
+for _ in $(seq 100); do [ -S "/run/user/$uid/bus" ] && break; sleep 0.1; done
+
+# 2: directly in the tree; 3: a scope that systemd makes; see cgroup.h.
+in_place "root, in a unit that is systemd's" 3 $run env $vars PALE_TEST_CGROUP_KIND=3 $cgroup
+in_place "root, alone in a delegated unit" 2 $run -p Delegate=yes env $vars PALE_TEST_CGROUP_KIND=2 $cgroup
+in_place "user, in a login session" 3 $session env $vars PALE_TEST_CGROUP_KIND=3 $cgroup
+in_place "user, lingering, no XDG_RUNTIME_DIR" 3 $run -p User=tester env $vars PALE_TEST_CGROUP_KIND=3 $cgroup
+in_place "user, in a delegated unit of the system" 2 $run -p User=tester -p Delegate=yes \
+	env $vars PALE_TEST_CGROUP_KIND=2 $cgroup
+# The user manager of systemd 252 does not mark what it delegates, so this is the same as without.
+in_place "user, in a delegated scope of the user manager" 3 $session \
+	systemd-run --user --scope --quiet -p Delegate=yes env $vars PALE_TEST_CGROUP_KIND=3 $cgroup
+in_place "a user without a manager is told what to do" 0 $run -p User=stranger \
+	env PALE_TEST_CGROUP_KIND=0 PALE_TEST_CGROUP_WHY=enable-linger $cgroup
+
+left() { # systemd removes an empty scope a moment later
+	for _ in $(seq 50); do
+		[ -z "$(find /sys/fs/cgroup -name 'pale-*' -name '*-*-*')" ] && return 0
+		sleep 0.1
+	done
+	find /sys/fs/cgroup -name 'pale-*' -name '*-*-*'
+	return 1
+}
+left >/run/out
+report "nothing is left behind" $? /run/out
+
+# Programs that the build brought along, each as root and as the user in a session.
+for t in /pale/extra/*; do
+	[ -x "$t" ] || continue
+	in_place "${t##*/} as root" - $run env PATH="/pale:$PATH" PALE_BIN=/pale/pale "$t"
+	in_place "${t##*/} as a user" - $session env PATH="/pale:$PATH" PALE_BIN=/pale/pale "$t"
+done
+echo "1..$n"
+echo "# end"
+sync
+systemctl --force --force poweroff
