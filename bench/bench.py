@@ -1,6 +1,6 @@
 """What a box costs, side by side with its peers in one run, as root and as an unprivileged user.
 
-    bench.py start|syscalls --pale FILE --programs DIR --top DIR [--user NAME] [--json] [--rounds N]
+    bench.py start|syscalls --pale FILE --programs DIR --build DIR --top DIR [--user NAME] [--json] [--rounds N]
 
 `start` measures `true` and `python3 -c 'print(1)'` natively, under our own floor program, bubblewrap,
 firejail, crun, runsc and Pale; then the memory of an idle box, and 50 boxes at once. `syscalls`
@@ -323,6 +323,11 @@ def bench_syscalls(args, callers, progress):
         # The sources lie where both callers can read them, and at the same path inside.
         source = who.home / "source"
         shutil.copytree(args.top, source, ignore=shutil.ignore_patterns("build*", ".git", "out"))
+        built = pathlib.Path(args.build) / "src"
+        for header in built.rglob("*.h"):  # what the build generates
+            target = source / "generated" / header.relative_to(built)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(header, target)
         subprocess.run(["chmod", "-R", "a+rX", str(source)], check=True)
         script = f'rm -rf /tmp/pale-bench-$$; mkdir /tmp/pale-bench-$$ && make -s -j2 -f {source}/bench/build.mk ' \
                  f'TOP={source} OUT=/tmp/pale-bench-$$ && rm -rf /tmp/pale-bench-$$'
@@ -364,6 +369,7 @@ def main():
     parser.add_argument("--pale", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--programs", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--top", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--user", help=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.add_argument("--rounds", type=int, default=200, help="starts of each program (200)")

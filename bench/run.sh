@@ -16,5 +16,5 @@ bench() {
 		user=(--user "$check_user")
 	fi
 	/usr/bin/python3 "$top/bench/bench.py" "$what" --pale "$pale" --programs "$build/bench" \
-		--top "$top" "${user[@]}" "$@"
+		--build "$build" --top "$top" "${user[@]}" "$@"
 }

@@ -8,10 +8,10 @@ checks_passed=0
 checks_failed=()
 logs=()
 
-part() { # NAME COMMAND...
+part() { # NAME COMMAND...: one check
 	local name=$1
 	shift
-	if step "$name" "$@"; then
+	if "$@"; then
 		checks_passed=$((checks_passed + 1))
 	else
 		checks_failed+=("$name")
@@ -89,8 +89,8 @@ check() {
 		-Dwerror=true && ok_clang=yes
 	CC=clang-14 part "build: clang, ASan and UBSan" build_in "$build-asan" "sanitizers" \
 		-Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false -Dwerror=true && ok_asan=yes
-	part "formatting (./dev fmt)" formatting
-	part "scripts" scripts
+	part "formatting (./dev fmt)" step formatting formatting
+	part "scripts" step scripts scripts
 
 	export ASAN_OPTIONS=${ASAN_OPTIONS-abort_on_error=1:detect_stack_use_after_return=1:allocator_may_return_null=1}
 	export UBSAN_OPTIONS=${UBSAN_OPTIONS-halt_on_error=1:abort_on_error=1:print_stacktrace=1}
