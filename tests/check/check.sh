@@ -2,7 +2,7 @@
 # ./dev check: every build, every test, as root and as an unprivileged user; sourced by dev.
 #
 # Each part is one "check" of its own (a build, the formatting, ...) or a run of Meson's tests, whose
-# TAP results tests/summary.py adds up. The last line is the count over all of it.
+# TAP results tests/check/summary.py adds up. The last line is the count over all of it.
 
 checks_passed=0
 checks_failed=()
@@ -115,7 +115,7 @@ check() {
 	local name failed=()
 	for name in "${checks_failed[@]}"; do failed+=(--failed "$name"); done
 	[ -n "$root" ] || failed+=(--skipped "THE WHOLE ROOT HALF: run ./dev check as root for it")
-	python3 "$top/tests/summary.py" --passed "$checks_passed" "${failed[@]}" "${logs[@]}"
+	python3 "$top/tests/check/summary.py" --passed "$checks_passed" "${failed[@]}" "${logs[@]}"
 }
 
 # What a run of the tests must not leave on the machine.
