@@ -1,0 +1,213 @@
+/* The first process in a box.
+ *
+ * Runs as pid 1 of the box's pid namespace, as the box's user, already confined by everything that
+ * confines the command: no capabilities, Landlock, the seccomp filter. It was started by an exec
+ * from a sealed memfd, so it holds nothing of its maker's memory, and it is not dumpable, so the
+ * command cannot look into it. It waits for the gate to open, starts the command, reaps, passes
+ * signals on, answers every name lookup with "no such name", and when the command ends it kills
+ * whatever is left and reports.
+ *
+ * Hostile: DNS queries (parsed here because here there is nothing to lose), and every process it
+ * reaps. Built against musl, static: it has to be small and quick to start, no more. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "protocol.h"
+
+#define CLOSE_RANGE_CLOEXEC_FLAG (1U << 2)
+#define DNS_HEADER               12
+
+static int control_fd;
+
+static void tell(const struct init_message *m, int flags)
+{
+	ssize_t n;
+
+	do
+		n = send(control_fd, m, sizeof(*m), MSG_NOSIGNAL | flags);
+	while (n < 0 && errno == EINTR);
+	/* The supervisor is gone: so is the box. */
+	if (n < 0 && errno != EAGAIN)
+		_exit(1);
+}
+
+static void hear(struct init_message *m)
+{
+	ssize_t n;
+
+	do
+		n = recv(control_fd, m, sizeof(*m), 0);
+	while (n < 0 && errno == EINTR);
+	if (n != (ssize_t)sizeof(*m))
+		_exit(1);
+}
+
+static void run_command(char **argv, bool tty, const sigset_t *nothing)
+{
+	struct init_message m = {.kind = INIT_EXEC_FAILED};
+
+	sigprocmask(SIG_SETMASK, nothing, NULL);
+	setsid();
+	if (tty)
+		ioctl(STDIN_FILENO, TIOCSCTTY, 0);
+	syscall(SYS_close_range, 3U, UINT_MAX, CLOSE_RANGE_CLOEXEC_FLAG);
+	execvp(argv[0], argv);
+	m.value = errno;
+	tell(&m, 0);
+	_exit(m.value == ENOENT ? 127 : 126);
+}
+
+/* One query: its name goes to the supervisor, and the answer is NXDOMAIN, at once. */
+static void answer_lookup(int dns_fd)
+{
+	unsigned char p[512];
+	struct sockaddr_storage from;
+	socklen_t from_len = sizeof(from);
+	struct init_message m = {.kind = INIT_LOOKUP};
+	ssize_t n = recvfrom(dns_fd, p, sizeof(p), MSG_DONTWAIT, (struct sockaddr *)&from, &from_len);
+	size_t len = n < 0 ? 0 : (size_t)n, at = DNS_HEADER;
+
+	/* A query, with one question and a name of plain labels; anything else is not answered. */
+	if (len < DNS_HEADER + 5 || (p[2] & 0x80) || p[4] != 0 || p[5] != 1)
+		return;
+	while (at < len && p[at] != 0) {
+		size_t label = p[at];
+
+		if (label > 63 || at + 1 + label >= len || m.text_len + label + 1 > 254)
+			return;
+		if (m.text_len)
+			m.text[m.text_len++] = '.';
+		memcpy(m.text + m.text_len, p + at + 1, label);
+		m.text_len += (uint32_t)label;
+		at += 1 + label;
+	}
+	if (at + 5 > len)
+		return;
+	m.type = (uint32_t)p[at + 1] << 8 | p[at + 2];
+	tell(&m, MSG_DONTWAIT);
+	p[2] = (unsigned char)(0x80 | (p[2] & 0x79)); /* a response; opcode and RD as asked */
+	p[3] = 0x83;                                  /* recursion available, NXDOMAIN */
+	memset(p + 6, 0, 6);                          /* no answers, no additional records */
+	sendto(dns_fd, p, at + 5, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&from, from_len);
+}
+
+/* The command has ended: nothing may outlive it. */
+static void finish(int status)
+{
+	struct init_message m = {.kind = INIT_EXIT, .value = status};
+	struct rusage used;
+
+	for (;;) {
+		int leftover_status;
+		pid_t pid;
+
+		kill(-1, SIGKILL);
+		pid = waitpid(-1, &leftover_status, 0);
+		if (pid < 0 && errno == ECHILD)
+			break;
+		if (pid > 0 && WIFSIGNALED(leftover_status) && WTERMSIG(leftover_status) == SIGKILL)
+			m.leftover++;
+	}
+	getrusage(RUSAGE_CHILDREN, &used);
+	m.cpu_us = (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 +
+		   (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+	m.max_rss_kib = (uint64_t)used.ru_maxrss;
+	tell(&m, 0);
+	_exit(0);
+}
+
+static void reap(int signal_fd, pid_t command)
+{
+	struct signalfd_siginfo info[8];
+	int status;
+	pid_t pid;
+
+	while (read(signal_fd, info, sizeof(info)) > 0)
+		;
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		if (pid == command)
+			finish(status);
+}
+
+static int next_number(char **s)
+{
+	int value = (int)strtol(*s, s, 10);
+
+	if (**s == ',')
+		++*s;
+	return value;
+}
+
+int main(int argc, char **argv)
+{
+	struct init_message m = {.kind = INIT_READY};
+	sigset_t all, nothing;
+	int dns_fd, signal_fd;
+	pid_t command;
+	bool tty;
+
+	prctl(PR_SET_DUMPABLE, 0);
+	if (argc < 3)
+		return 1;
+	control_fd = next_number(&argv[1]);
+	dns_fd = next_number(&argv[1]);
+	tty = next_number(&argv[1]) != 0;
+	sigfillset(&all);
+	sigemptyset(&nothing);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	signal_fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signal_fd < 0)
+		return 1;
+
+	tell(&m, 0);
+	hear(&m);
+	if (m.kind != INIT_GO)
+		return 1;
+	command = fork();
+	if (command < 0) {
+		m = (struct init_message){.kind = INIT_EXEC_FAILED, .value = errno};
+		tell(&m, 0);
+		return 1;
+	}
+	if (command == 0)
+		run_command(argv + 2, tty, &nothing);
+	/* From here on only the command holds the pipes: their end is its end. */
+	close(STDIN_FILENO);
+	close(STDOUT_FILENO);
+	close(STDERR_FILENO);
+
+	for (;;) {
+		struct pollfd fds[] = {
+			{signal_fd, POLLIN, 0},
+			{control_fd, POLLIN, 0},
+			{dns_fd, POLLIN, 0},
+		};
+
+		if (poll(fds, dns_fd < 0 ? 2 : 3, -1) < 0)
+			continue;
+		if (fds[0].revents)
+			reap(signal_fd, command);
+		if (fds[1].revents) {
+			hear(&m);
+			if (m.kind == INIT_SIGNAL && kill(-command, m.value) < 0)
+				kill(command, m.value);
+		}
+		if (fds[2].revents)
+			answer_lookup(dns_fd);
+	}
+}

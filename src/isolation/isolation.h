@@ -1,0 +1,50 @@
+/* A box, as its supervisor holds it. One backend so far: process/.
+ *
+ * Order: isolation_start() builds the box up to its gate; isolation_go() lets the first instruction
+ * run; the descriptors are then watched by src/supervise; isolation_kill() and isolation_reap() end
+ * it; isolation_done() releases what is left. The caller is single-threaded (it clones). */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "plan/plan.h"
+
+struct box {
+	pid_t pid;         /* the first process, in the host's view */
+	int pidfd;
+	int control_fd;    /* SOCK_SEQPACKET to init: struct init_message both ways */
+	int listener_fd;   /* seccomp notifications, or -1 */
+	int root_fd;       /* O_PATH: the box's root, as it sees it */
+	int data_fd;       /* the data tmpfs, or -1 */
+	int userns_fd;     /* its user namespace */
+	int stdin_fd, stdout_fd, stderr_fd; /* our ends of the pipes, or -1 */
+	int tty_fd;        /* master of its pty, or -1 */
+	int *collect_fds;  /* plan->ncollect directories */
+	size_t ncollect;
+	int meminfo_fd;    /* the file that the box sees as /proc/meminfo, or -1 */
+	int uid_lock_fd;   /* keeps the range of host uids, or -1 */
+	unsigned host_uid, host_gid; /* of the box's user */
+	bool reaped;
+	int wait_status;
+	struct rusage usage;
+};
+
+#define BOX_INIT                                                                                \
+	((struct box){.pid = -1, .pidfd = -1, .control_fd = -1, .listener_fd = -1, .root_fd = -1, \
+		      .data_fd = -1, .userns_fd = -1, .stdin_fd = -1, .stdout_fd = -1,            \
+		      .stderr_fd = -1, .tty_fd = -1, .meminfo_fd = -1, .uid_lock_fd = -1})
+
+/* Starts building: returns when the child is cloned and goes on by itself. */
+int isolation_start(const struct plan *plan, struct box *ret, struct pale_err *err) _must_check_;
+/* Waits until it stands at its gate, fully confined (or failed: then err is the child's). */
+int isolation_ready(const struct plan *plan, struct box *box, struct pale_err *err) _must_check_;
+/* Opens the gate. */
+int isolation_go(struct box *box, struct pale_err *err) _must_check_;
+void isolation_kill(struct box *box);
+/* Waits for the first process; everything in its pid namespace is dead when it returns. */
+void isolation_reap(struct box *box);
+void isolation_done(struct box *box);

@@ -1,0 +1,70 @@
+/* What a box's processes do not have: capabilities, new privileges, the caller's groups, session
+ * keyring, signal settings, umask.
+ *
+ * Runs in the set-up child after everything that needs a capability. A failure here ends the
+ * process: half-dropped privileges are worse than none dropped. */
+#include "process.h"
+
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#define STAGE "confine"
+#define KEYCTL_JOIN_SESSION 1
+
+static int fail(struct pale_err *err, const char *what)
+{
+	return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot %s", what);
+}
+
+/* Signals that the caller ignores or blocks are not the box's business. */
+static int reset_signals(struct pale_err *err)
+{
+	sigset_t none;
+
+	for (int n = 1; n < _NSIG; n++)
+		if (n != SIGKILL && n != SIGSTOP)
+			(void)signal(n, SIG_DFL); /* glibc keeps two for itself: EINVAL is fine */
+	sigemptyset(&none);
+	return sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? fail(err, "reset the signal mask") : 0;
+}
+
+int privileges_drop(const struct plan *plan, struct pale_err *err)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct none[2] = {0};
+
+	/* The bounding set and the secure bits need CAP_SETPCAP, so they come before the change of id,
+	 * which takes it away. The kernel says where its list of capabilities ends. */
+	for (unsigned long cap = 0; cap < 64; cap++)
+		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
+			if (errno == EINVAL)
+				break;
+			return fail(err, "drop a capability from the bounding set");
+		}
+	if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
+				     SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED | SECBIT_KEEP_CAPS_LOCKED) < 0)
+		return fail(err, "lock the secure bits");
+	/* Only root's box has ids to choose from, and groups that it can leave. */
+	if (plan->user_range && (setgroups(0, NULL) < 0 || setresgid(plan->gid, plan->gid, plan->gid) < 0 ||
+				 setresuid(plan->uid, plan->uid, plan->uid) < 0))
+		return fail(err, "become the box's user");
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+		return fail(err, "clear the ambient capabilities");
+	if (syscall(SYS_capset, &header, none) < 0)
+		return fail(err, "drop the capabilities");
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return fail(err, "set no_new_privs");
+	/* The caller's session keyring holds its keys; where keys are off there is nothing to leave. */
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION, NULL) < 0 && errno != ENOSYS)
+		return fail(err, "get a keyring of the box's own");
+	umask(022);
+	/* Changing ids cleared it: the box dies with its supervisor. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		return fail(err, "tie the box to its supervisor");
+	return reset_signals(err);
+}

@@ -1,0 +1,75 @@
+/* The process backend, inside: what its files share. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "isolation/isolation.h"
+
+/* What the set-up child is given. Descriptors are those of the forked supervisor. */
+struct setup {
+	const struct plan *plan;
+	int control_fd; /* the child's end */
+	int init_fd;    /* sealed memfd with the first process */
+	int stdio[3];   /* what becomes descriptors 0, 1, 2; -1: the pty */
+};
+
+/* What a descriptor is that the child passes out of the box. */
+enum setup_fd {
+	SETUP_FD_NONE,
+	SETUP_FD_LISTENER,
+	SETUP_FD_ROOT,
+	SETUP_FD_DATA,
+	SETUP_FD_TTY,
+	SETUP_FD_MEMINFO,
+	SETUP_FD_COLLECT, /* index: which */
+};
+
+/* The child's packets to the supervisor until it becomes init. */
+struct setup_packet {
+	struct pale_err err; /* code PALE_OK, or why the set-up failed */
+	uint32_t what;       /* enum setup_fd of the descriptor that comes along */
+	uint32_t index;
+};
+
+/* The supervisor's packets to the child of a root's box: one a source (with its mount), then one
+ * without. */
+struct source_packet {
+	uint32_t step;
+};
+#define SOURCE_PACKET_END UINT32_MAX
+
+/* setup.c: the child, from clone to exec. */
+_Noreturn void setup_run(const struct setup *s);
+
+/* mounts.c: sources are opened first, then covered by the new root. */
+struct mounts {
+	const struct plan *plan;
+	int *sources; /* a detached mount a step, or -1 */
+	int scratch;  /* the plan's PLAN_SCRATCH */
+	int meminfo_fd;
+	int data_fd;
+	int *collect_fds;
+};
+int mounts_open_sources(struct mounts *m, struct pale_err *err) _must_check_;
+int mounts_enter(struct pale_err *err) _must_check_;
+int mounts_step(struct mounts *m, const struct step *s, size_t at, struct pale_err *err) _must_check_;
+int mounts_leave(struct pale_err *err) _must_check_;
+
+/* sources.c: a detached, restricted mount of one step's host source; a descriptor or a negative code.
+ * In the set-up child, or, for root, in the supervisor. */
+int source_open(const struct step *s, struct pale_err *err) _must_check_;
+/* Root, in the supervisor: the same through an id mapping, so that the host's owners show unchanged
+ * in the box, each sent to the child. */
+int source_send_mapped(const struct plan *plan, int userns_fd, unsigned base, int control_fd,
+		       struct pale_err *err) _must_check_;
+
+/* uid_range.c: a range of 65536 host ids that no other box uses; *ret_lock_fd keeps it. */
+int uid_range_take(unsigned *ret_base, int *ret_lock_fd, struct pale_err *err) _must_check_;
+
+/* network.c: brings up loopback; the DNS socket of the box's own namespace. */
+int network_loopback_up(struct pale_err *err) _must_check_;
+int network_dns_socket(int *ret_fd, struct pale_err *err) _must_check_;
+
+/* privileges.c: what is dropped before the box's own code runs. */
+int privileges_drop(const struct plan *plan, struct pale_err *err) _must_check_;

@@ -1,0 +1,151 @@
+/* The plan: a policy resolved against this host and one command, as an ordered list of typed steps,
+ * and the promises that those steps keep.
+ *
+ * A plan holds no descriptor and no secret. Printing it is `pale explain`; its digest is in the audit
+ * log; the same policy, command and host give the same digest. The isolation backend executes the
+ * steps in order and knows nothing of policies. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <jansson.h>
+
+#include "base/err.h"
+#include "confine/cgroup.h"
+#include "plan/host.h"
+#include "policy/policy.h"
+
+/* Where the steps find things. Everything below is relative to the new root, without a leading '/'. */
+#define PLAN_SCRATCH ".pale" /* tmpfs for what builds the box: sources, skeletons; gone at the end */
+#define PLAN_DATA    ".data" /* the one tmpfs that holds what is writable; its mount point is gone at the end */
+
+enum step_type {
+	STEP_SCRATCH,  /* tmpfs at PLAN_SCRATCH */
+	STEP_DATA,     /* tmpfs at PLAN_DATA: size_bytes, inodes */
+	STEP_DIR,      /* directory at target: mode, own */
+	STEP_FILE,     /* file at target: content, mode */
+	STEP_SYMLINK,  /* link at target to content */
+	STEP_BIND,     /* host source, recursively, at target; read-only unless device */
+	STEP_SOURCE,   /* host source at PLAN_SCRATCH/s<index>, for STEP_VIEW and STEP_OVERLAY */
+	STEP_SKELETON, /* in PLAN_SCRATCH/k<index>: a mount point `target` that the source lacks */
+	STEP_VIEW,     /* read-only overlay of k<index> over s<index> at target */
+	STEP_OVERLAY,  /* the same with an upper directory PLAN_DATA/u<index> */
+	STEP_WRITABLE, /* directory PLAN_DATA/<content> at target: mode */
+	STEP_TMPFS,    /* a tmpfs of its own at target: size_bytes, inodes, mode */
+	STEP_HIDE,     /* an empty read-only file or directory over target */
+	STEP_PROC,     /* a proc of the box's own pid namespace at target */
+	STEP_DEVPTS,   /* likewise devpts */
+	STEP_COVER,    /* PLAN_SCRATCH/<content>, a file made from a view of the host, over target */
+	STEP_READONLY, /* the tmpfs of the root itself becomes read-only */
+};
+
+struct step {
+	enum step_type type;
+	char *source;  /* on the host; absolute */
+	char *target;  /* in the box; relative to the root */
+	char *content; /* file content, link target, name in the scratch or data tmpfs */
+	uint64_t size_bytes, inodes;
+	unsigned index;
+	unsigned mode;
+	bool own;      /* belongs to the box's user, not to its root */
+	bool device;   /* a device node: devices stay usable on this one mount */
+	bool is_file;
+	bool nested;   /* target lies in a mounted host directory: resolve it without links */
+	bool swap_owner; /* root: the source's owner appears as the box's user */
+};
+
+/* A promise, one line of `pale explain`. */
+enum axis { AXIS_FILES, AXIS_NETWORK, AXIS_KERNEL, AXIS_RESOURCES };
+extern const char *const axis_names[];
+
+struct promise {
+	enum axis axis;
+	char key[24];         /* "memory" */
+	char what[200];       /* "512MiB for the whole box" */
+	char mechanism[120];  /* "cgroup v1 memory" */
+	char fallback[200];   /* in force instead of the best mechanism; empty if it is the best */
+	char uncovered[260];  /* what that does not cover; empty if nothing */
+	bool best_effort;     /* weaker than asked, and the policy allows it */
+};
+
+/* What runs in the box, and how it is connected. */
+struct plan_command {
+	char **argv;       /* NULL-terminated */
+	char **env;        /* NULL-terminated NAME=VALUE */
+	char *cwd;         /* absolute, in the box */
+	char *code;        /* what the audit log keeps as the code: -c text or the script's content; or NULL */
+	size_t code_len;
+	bool tty;
+};
+
+struct plan_collect {
+	char *path;     /* in the box */
+	char *name;     /* directory in the data tmpfs, or NULL: a tmpfs of its own at path */
+	char *dest;     /* on the host */
+	uint64_t size_bytes;
+};
+
+struct plan_overlay {
+	unsigned index; /* u<index> in the data tmpfs */
+	char *path;     /* in the box */
+	char *root;     /* on the host */
+};
+
+struct plan {
+	struct host host;
+	struct step *steps;
+	size_t nsteps, cap_steps;
+	struct promise *promises;
+	size_t npromises;
+	struct plan_command command;
+	struct plan_collect *collect;
+	size_t ncollect;
+	struct plan_overlay *overlays;
+	size_t noverlays;
+
+	struct policy_limits limits;
+	enum policy_profile profile;
+	enum policy_watch watch_files;
+	unsigned best_effort;
+	char *user, *home;
+	unsigned uid, gid;          /* inside */
+	bool user_range;            /* root: a range of host uids; else one uid mapped to itself */
+	bool landlock;
+	bool use_cgroup;
+	struct cgroup_limits cgroup_limits; /* zero where a limit is not kept by a group */
+	bool sample_memory, sample_cpu;     /* kept by the supervisor's accounting */
+	bool events;                /* a seccomp listener reports what was refused */
+	unsigned affinity;          /* processors the box may run on; 0: all */
+};
+
+/* What the caller asked to run. Strings are borrowed; NULL where not given. */
+struct plan_request {
+	const struct policy *policy;
+	const char *const *argv;  /* the command, or the script and its arguments */
+	const char *code;         /* -c: run it with `lang` */
+	const char *lang;
+	const char *cwd;          /* the caller's working directory */
+	const char *path_env;     /* the caller's PATH, to find the command */
+	const char *home;         /* the caller's HOME, to know what must never be mounted whole */
+	const char *term;         /* TERM for the box, if tty */
+	bool tty;
+	bool probe_only;          /* explain without a command */
+};
+
+int plan_make(const struct plan_request *req, struct plan **ret, struct pale_err *err) _must_check_;
+void plan_free(struct plan *p);
+static inline void plan_freep(struct plan **p)
+{
+	plan_free(*p);
+}
+#define _cleanup_plan_ _cleanup_(plan_freep)
+
+/* SHA-256 in hex over the canonical JSON of the plan (steps, promises, limits, command). */
+int plan_digest(const struct plan *p, char ret[static 65], struct pale_err *err) _must_check_;
+/* The plan as JSON; NULL if out of memory. A new reference. */
+json_t *plan_to_json(const struct plan *p);
+/* One line a promise, for people. */
+void plan_print(const struct plan *p, FILE *out, bool colour, bool steps);
+
+const char *step_name(enum step_type type);
