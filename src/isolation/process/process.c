@@ -1,0 +1,290 @@
+/* The process backend, from the supervisor's side: clone, map ids, hand over, wait for the gate.
+ *
+ * Runs with the caller's privileges, single-threaded. What comes over the control socket is the
+ * set-up child's (trusted) until it says INIT_READY, and hostile afterwards. */
+#include "process.h"
+
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "confine/userns.h"
+#include "init/protocol.h"
+#include "init_blob.h"
+
+#define STAGE         "isolation"
+#define READY_TIME_MS 20000
+
+/* The first process, as a file that nobody can write to any more, whoever owns what it runs as
+ * (CVE-2019-5736). */
+static int init_memfd(struct pale_err *err)
+{
+	_cleanup_close_ int fd = memfd_create("pale-init", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int r = fd < 0 ? -errno : fd_write_all(fd, init_blob, sizeof(init_blob));
+
+	if (r == 0 && fchmod(fd, 0555) < 0)
+		r = -errno;
+	if (r == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+		r = -errno;
+	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot prepare the first process") : take_fd(&fd);
+}
+
+struct pipes {
+	int inside[3], outside[3];
+};
+
+static void pipes_done(struct pipes *p)
+{
+	for (int i = 0; i < 3; i++) {
+		close_fd(&p->inside[i]);
+		close_fd(&p->outside[i]);
+	}
+}
+
+static int pipes_make(struct pipes *p, struct pale_err *err)
+{
+	for (int i = 0; i < 3; i++) {
+		int ends[2];
+
+		if (pipe2(ends, O_CLOEXEC) < 0)
+			return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot make a pipe");
+		p->inside[i] = ends[i == 0 ? 0 : 1];
+		p->outside[i] = ends[i == 0 ? 1 : 0];
+	}
+	return 0;
+}
+
+/* Descriptors 0 to 2 are replaced in the child one after the other: none of ours may be among them. */
+static int keep_off_stdio(int *fd)
+{
+	int higher;
+
+	if (*fd > STDERR_FILENO)
+		return 0;
+	higher = fcntl(*fd, F_DUPFD_CLOEXEC, 3);
+	if (higher < 0)
+		return -errno;
+	close(*fd);
+	*fd = higher;
+	return 0;
+}
+
+static pid_t clone_box(const struct plan *plan, int *ret_pidfd)
+{
+	struct clone_args args = {
+		.flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
+			 CLONE_NEWCGROUP | CLONE_PIDFD,
+		.pidfd = (uint64_t)(uintptr_t)ret_pidfd,
+		.exit_signal = SIGCHLD,
+	};
+
+	(void)plan;
+	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+}
+
+static int fail_clone(struct pale_err *err)
+{
+	int sys = errno;
+	char remedy[256];
+
+	host_userns_remedy(remedy, sizeof(remedy));
+	err_set(err, PALE_E_HOST, STAGE, sys, "cannot make the box's namespaces");
+	err_add(err, "%s%s; `pale doctor` says more", *remedy ? ": " : "", remedy);
+	return -PALE_E_HOST;
+}
+
+int isolation_start(const struct plan *plan, struct box *ret, struct pale_err *err)
+{
+	_cleanup_close_ int init_fd = -1, inside = -1;
+	_cleanup_(pipes_done) struct pipes pipes = {{-1, -1, -1}, {-1, -1, -1}};
+	struct setup setup = {.plan = plan, .stdio = {-1, -1, -1}};
+	unsigned base = 0;
+	int pair[2], r;
+
+	*ret = BOX_INIT;
+	init_fd = init_memfd(err);
+	if (init_fd < 0)
+		return init_fd;
+	if (!plan->command.tty) {
+		r = pipes_make(&pipes, err);
+		if (r < 0)
+			return r;
+	}
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot make the control socket");
+	ret->control_fd = pair[0];
+	inside = pair[1];
+	r = keep_off_stdio(&init_fd);
+	if (r == 0)
+		r = keep_off_stdio(&inside);
+	for (int i = 0; r == 0 && i < 3 && !plan->command.tty; i++)
+		r = keep_off_stdio(&pipes.inside[i]);
+	if (r < 0)
+		return err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot move a descriptor");
+	if (plan->user_range) {
+		r = uid_range_take(&base, &ret->uid_lock_fd, err);
+		if (r < 0)
+			return r;
+	}
+	if (plan->ncollect) {
+		ret->collect_fds = malloc(plan->ncollect * sizeof(int));
+		if (!ret->collect_fds)
+			return err_nomem(err, STAGE);
+		memset(ret->collect_fds, 0xff, plan->ncollect * sizeof(int));
+		ret->ncollect = plan->ncollect;
+	}
+
+	setup.control_fd = inside;
+	setup.init_fd = init_fd;
+	for (int i = 0; i < 3; i++)
+		setup.stdio[i] = pipes.inside[i];
+	ret->pid = clone_box(plan, &ret->pidfd);
+	if (ret->pid < 0)
+		return fail_clone(err);
+	if (ret->pid == 0)
+		setup_run(&setup);
+
+	ret->host_uid = plan->user_range ? base + plan->uid : plan->host.uid;
+	ret->host_gid = plan->user_range ? base + plan->gid : plan->host.gid;
+	ret->stdin_fd = take_fd(&pipes.outside[0]);
+	ret->stdout_fd = take_fd(&pipes.outside[1]);
+	ret->stderr_fd = take_fd(&pipes.outside[2]);
+	if (plan->user_range) {
+		char path[64];
+
+		r = userns_map_range(ret->pid, base, err);
+		if (r < 0)
+			return r;
+		snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)ret->pid);
+		ret->userns_fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (ret->userns_fd < 0)
+			return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot open the box's user namespace");
+		r = source_send_mapped(plan, ret->userns_fd, base, ret->control_fd, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int place_fd(struct box *box, const struct setup_packet *p, int fd)
+{
+	int *slot = NULL;
+
+	switch ((enum setup_fd)p->what) {
+	case SETUP_FD_NONE: break;
+	case SETUP_FD_LISTENER: slot = &box->listener_fd; break;
+	case SETUP_FD_ROOT: slot = &box->root_fd; break;
+	case SETUP_FD_DATA: slot = &box->data_fd; break;
+	case SETUP_FD_TTY: slot = &box->tty_fd; break;
+	case SETUP_FD_MEMINFO: slot = &box->meminfo_fd; break;
+	case SETUP_FD_COLLECT:
+		if (p->index < box->ncollect)
+			slot = &box->collect_fds[p->index];
+		break;
+	}
+	if (!slot || *slot >= 0) {
+		close(fd);
+		return -EPROTO;
+	}
+	*slot = fd;
+	return 0;
+}
+
+int isolation_ready(const struct plan *plan, struct box *box, struct pale_err *err)
+{
+	uint64_t until = clock_mono_us() + READY_TIME_MS * 1000ULL;
+
+	(void)plan;
+	for (;;) {
+		union {
+			struct setup_packet setup;
+			struct init_message init;
+		} packet = {0};
+		struct pollfd p = {box->control_fd, POLLIN, 0};
+		uint64_t now = clock_mono_us();
+		size_t nfds = 0;
+		int fd = -1;
+		ssize_t n;
+
+		if (now >= until || poll(&p, 1, (int)((until - now) / 1000) + 1) == 0)
+			return err_set(err, PALE_E_SYSTEM, STAGE, 0, "the box was not ready after %d s",
+				       READY_TIME_MS / 1000);
+		n = fd_recv(box->control_fd, &packet, sizeof(packet), &fd, 1, &nfds);
+		if (n == (ssize_t)sizeof(struct setup_packet)) {
+			if (packet.setup.err.code != PALE_OK) {
+				if (nfds)
+					close(fd);
+				*err = packet.setup.err;
+				return -(int)err->code;
+			}
+			if (nfds == 1 && place_fd(box, &packet.setup, fd) == 0)
+				continue;
+		} else if (n == (ssize_t)sizeof(struct init_message) && packet.init.kind == INIT_READY && !nfds) {
+			return 0;
+		} else if (nfds) {
+			close(fd);
+		}
+		return err_set(err, PALE_E_SYSTEM, STAGE, n < 0 ? (int)-n : 0, "the box died while it was set up");
+	}
+}
+
+int isolation_go(struct box *box, struct pale_err *err)
+{
+	struct init_message go = {.kind = INIT_GO};
+	int r = fd_send(box->control_fd, &go, sizeof(go), NULL, 0);
+
+	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot open the box's gate") : 0;
+}
+
+int isolation_signal(struct box *box, int signal_number)
+{
+	struct init_message m = {.kind = INIT_SIGNAL, .value = signal_number};
+
+	return fd_send(box->control_fd, &m, sizeof(m), NULL, 0);
+}
+
+void isolation_kill(struct box *box)
+{
+	if (box->pidfd >= 0 && !box->reaped)
+		syscall(SYS_pidfd_send_signal, box->pidfd, SIGKILL, NULL, 0);
+}
+
+void isolation_reap(struct box *box)
+{
+	if (box->pid <= 0 || box->reaped)
+		return;
+	while (wait4(box->pid, &box->wait_status, __WALL, &box->usage) < 0 && errno == EINTR)
+		;
+	box->reaped = true;
+}
+
+void isolation_done(struct box *box)
+{
+	isolation_kill(box);
+	isolation_reap(box);
+	for (size_t i = 0; i < box->ncollect; i++)
+		close_fd(&box->collect_fds[i]);
+	free(box->collect_fds);
+	close_fd(&box->pidfd);
+	close_fd(&box->control_fd);
+	close_fd(&box->listener_fd);
+	close_fd(&box->root_fd);
+	close_fd(&box->data_fd);
+	close_fd(&box->userns_fd);
+	close_fd(&box->stdin_fd);
+	close_fd(&box->stdout_fd);
+	close_fd(&box->stderr_fd);
+	close_fd(&box->tty_fd);
+	close_fd(&box->meminfo_fd);
+	close_fd(&box->uid_lock_fd);
+	*box = BOX_INIT;
+}

@@ -1,0 +1,229 @@
+/* The set-up child: from clone3() to the exec of the box's first process.
+ *
+ * It starts as a copy of the supervisor in fresh namespaces, where it holds every capability, and
+ * outside of which it holds none. It runs no code and reads no data of the box. The order matters
+ * and is the order of setup(): what needs a capability comes before the capabilities go; what
+ * the seccomp filter forbids comes before the filter; descriptors leave before the exec closes
+ * them. Whatever fails ends the process, and the supervisor is told why. */
+#include "process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <termios.h>
+
+#include "base/fd.h"
+#include "base/str.h"
+#include "confine/landlock.h"
+#include "confine/rlimits.h"
+#include "confine/seccomp.h"
+#include "confine/userns.h"
+
+#define STAGE "isolation"
+
+static int report(const struct setup *s, enum setup_fd what, unsigned index, int fd, struct pale_err *err)
+{
+	struct setup_packet packet = {.what = what, .index = index};
+	int r;
+
+	if (fd < 0)
+		return 0;
+	r = fd_send(s->control_fd, &packet, sizeof(packet), &fd, 1);
+	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot hand a descriptor to the supervisor") : 0;
+}
+
+/* Root: the supervisor maps the ids and makes the mounts of the sources, then lets us go on. */
+static int receive_sources(const struct setup *s, struct mounts *m, struct pale_err *err)
+{
+	for (;;) {
+		struct source_packet packet;
+		size_t nfds = 0;
+		int fd = -1;
+		ssize_t n = fd_recv(s->control_fd, &packet, sizeof(packet), &fd, 1, &nfds);
+
+		if (n != (ssize_t)sizeof(packet))
+			return err_set(err, PALE_E_SYSTEM, STAGE, n < 0 ? (int)-n : 0, "the supervisor went away");
+		if (packet.step == SOURCE_PACKET_END)
+			break;
+		if (nfds != 1 || packet.step >= s->plan->nsteps)
+			return err_set(err, PALE_E_SYSTEM, STAGE, 0, "a malformed packet from the supervisor");
+		m->sources[packet.step] = fd;
+	}
+	/* Become root of the box's range, so that what is made here has an owner in it. */
+	if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
+		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot become root of the user namespace");
+	return 0;
+}
+
+static int set_up_files(const struct setup *s, struct mounts *m, struct pale_err *err)
+{
+	const struct plan *plan = s->plan;
+	int r = mounts_open_sources(m, err);
+
+	if (r == 0)
+		r = mounts_enter(err);
+	for (size_t i = 0; r == 0 && i < plan->nsteps; i++)
+		r = mounts_step(m, &plan->steps[i], i, err);
+	if (r == 0)
+		r = mounts_leave(err);
+	if (r == 0)
+		r = report(s, SETUP_FD_DATA, 0, m->data_fd, err);
+	if (r == 0)
+		r = report(s, SETUP_FD_MEMINFO, 0, m->meminfo_fd, err);
+	for (size_t i = 0; r == 0 && i < plan->ncollect; i++)
+		r = report(s, SETUP_FD_COLLECT, (unsigned)i, m->collect_fds[i], err);
+	return r;
+}
+
+/* The pty comes from the box's own devpts, so that its name means something inside. */
+static int open_terminal(const struct setup *s, int *ret_slave, struct pale_err *err)
+{
+	_cleanup_close_ int master = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC), slave = -1;
+	int unlock = 0;
+
+	if (master < 0 || ioctl(master, TIOCSPTLCK, &unlock) < 0)
+		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot open a pty");
+	slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (slave < 0)
+		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot open the pty's other end");
+	if (s->plan->user_range && fchown(slave, s->plan->uid, s->plan->gid) < 0)
+		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot give the pty to the box's user");
+	*ret_slave = take_fd(&slave);
+	return report(s, SETUP_FD_TTY, 0, master, err);
+}
+
+static int set_stdio(const struct setup *s, int slave, struct pale_err *err)
+{
+	for (int i = 0; i < 3; i++)
+		if (dup2(slave >= 0 ? slave : s->stdio[i], i) < 0)
+			return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot set up the standard streams");
+	return 0;
+}
+
+static int set_landlock(const struct plan *plan, struct pale_err *err)
+{
+	_cleanup_landlock_ struct landlock *l = NULL;
+	int r;
+
+	if (!plan->landlock)
+		return 0;
+	r = landlock_new(&plan->host.landlock, &l, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < plan->nrules; i++) {
+		_cleanup_close_ int fd = open(plan->rules[i].path, O_PATH | O_CLOEXEC);
+
+		if (fd < 0)
+			return err_set(err, PALE_E_SYSTEM, "confine", errno, "cannot open %s for Landlock",
+				       QUOTED(plan->rules[i].path));
+		r = landlock_allow_path(l, fd, plan->rules[i].access, err);
+		if (r < 0)
+			return r;
+	}
+	return landlock_restrict_self(l, err);
+}
+
+static int set_seccomp(const struct setup *s, struct pale_err *err)
+{
+	_cleanup_close_ int listener = -1;
+	int r = seccomp_install(s->plan->profile, s->plan->seccomp_watch, &listener);
+
+	if (r == -EBUSY)
+		return err_set(err, PALE_E_HOST, "confine", 0,
+			       "an outer sandbox already listens for refused calls, so that this box's refusals "
+			       "could not be logged; allow it with best_effort: [events]");
+	if (r < 0)
+		return err_set(err, PALE_E_HOST, "confine", -r, "cannot install the seccomp filter");
+	return report(s, SETUP_FD_LISTENER, 0, listener, err);
+}
+
+/* argv[1] of the first process; see init/protocol.h. */
+static int exec_init(const struct setup *s, int dns_fd, struct pale_err *err)
+{
+	const struct plan_command *c = &s->plan->command;
+	_cleanup_free_ char **argv = NULL;
+	char handover[64];
+	size_t argc = 0;
+
+	while (c->argv[argc])
+		argc++;
+	argv = calloc(argc + 3, sizeof(*argv));
+	if (!argv)
+		return err_nomem(err, STAGE);
+	snprintf(handover, sizeof(handover), "%d,%d,%d", s->control_fd, dns_fd, c->tty ? 1 : 0);
+	argv[0] = (char *)(uintptr_t) "pale-init";
+	argv[1] = handover;
+	memcpy(argv + 2, c->argv, argc * sizeof(*argv));
+	/* These two, and descriptors 0 to 2, are all that goes along. */
+	if (fcntl(s->control_fd, F_SETFD, 0) < 0 || (dns_fd >= 0 && fcntl(dns_fd, F_SETFD, 0) < 0))
+		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot keep the control descriptor");
+	syscall(SYS_execveat, s->init_fd, "", argv, c->env, AT_EMPTY_PATH);
+	return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot start the first process");
+}
+
+static int setup(const struct setup *s, struct pale_err *err)
+{
+	const struct plan *plan = s->plan;
+	struct mounts m = {.plan = plan, .scratch = -1, .meminfo_fd = -1, .data_fd = -1};
+	int r, slave = -1, dns_fd = -1, root;
+
+	/* Freed by the exec. */
+	m.sources = malloc((plan->nsteps + 1) * sizeof(int));
+	m.collect_fds = malloc((plan->ncollect + 1) * sizeof(int));
+	if (!m.sources || !m.collect_fds)
+		return err_nomem(err, STAGE);
+	memset(m.sources, 0xff, (plan->nsteps + 1) * sizeof(int));
+	memset(m.collect_fds, 0xff, (plan->ncollect + 1) * sizeof(int));
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot tie the box to its supervisor");
+	r = plan->user_range ? receive_sources(s, &m, err)
+			     : userns_map_self(plan->host.uid, plan->host.gid, plan->uid, plan->gid, err);
+	if (r == 0)
+		r = set_up_files(s, &m, err);
+	if (r == 0 && sethostname("pale", 4) < 0)
+		r = err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot set the host name");
+	if (r == 0)
+		r = network_loopback_up(err);
+	if (r == 0)
+		r = network_dns_socket(&dns_fd, err);
+	if (r == 0 && plan->command.tty)
+		r = open_terminal(s, &slave, err);
+	if (r == 0)
+		r = set_stdio(s, slave, err);
+	if (r < 0)
+		return r;
+	/* A session of its own: no way to the caller's terminal, no signals to its job. */
+	if (setsid() < 0)
+		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot start a session");
+	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	r = report(s, SETUP_FD_ROOT, 0, root, err);
+	if (r == 0)
+		r = rlimits_apply(&plan->rlimits, err);
+	if (r == 0)
+		r = privileges_drop(plan, err);
+	/* As the box's user: the working directory must be one that it may enter. */
+	if (r == 0 && chdir(plan->command.cwd) < 0)
+		r = err_set(err, PALE_E_USAGE, STAGE, errno, "cannot enter the working directory %s",
+			    QUOTED(plan->command.cwd));
+	if (r == 0)
+		r = set_landlock(plan, err);
+	if (r == 0)
+		r = set_seccomp(s, err);
+	return r < 0 ? r : exec_init(s, dns_fd, err);
+}
+
+_Noreturn void setup_run(const struct setup *s)
+{
+	struct setup_packet packet = {.err = {.code = PALE_OK}};
+	int r = setup(s, &packet.err);
+
+	if (r < 0)
+		(void)!fd_send(s->control_fd, &packet, sizeof(packet), NULL, 0);
+	_exit(1);
+}
