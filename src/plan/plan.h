@@ -13,6 +13,8 @@
 
 #include "base/err.h"
 #include "confine/cgroup.h"
+#include "confine/landlock.h"
+#include "confine/rlimits.h"
 #include "plan/host.h"
 #include "policy/policy.h"
 
@@ -79,6 +81,12 @@ struct plan_command {
 	bool tty;
 };
 
+/* A Landlock rule: what may be done below a path of the box. */
+struct plan_rule {
+	char *path;
+	enum landlock_access access;
+};
+
 struct plan_collect {
 	char *path;     /* in the box */
 	char *name;     /* directory in the data tmpfs, or NULL: a tmpfs of its own at path */
@@ -104,7 +112,11 @@ struct plan {
 	struct plan_overlay *overlays;
 	size_t noverlays;
 
+	struct plan_rule *rules; /* none: no Landlock */
+	size_t nrules;
+
 	struct policy_limits limits;
+	struct rlimits rlimits;
 	enum policy_profile profile;
 	enum policy_watch watch_files;
 	unsigned best_effort;
@@ -116,6 +128,7 @@ struct plan {
 	struct cgroup_limits cgroup_limits; /* zero where a limit is not kept by a group */
 	bool sample_memory, sample_cpu;     /* kept by the supervisor's accounting */
 	bool events;                /* a seccomp listener reports what was refused */
+	unsigned seccomp_watch;     /* enum seccomp_watch */
 	unsigned affinity;          /* processors the box may run on; 0: all */
 };
 
@@ -126,11 +139,9 @@ struct plan_request {
 	const char *code;         /* -c: run it with `lang` */
 	const char *lang;
 	const char *cwd;          /* the caller's working directory */
-	const char *path_env;     /* the caller's PATH, to find the command */
-	const char *home;         /* the caller's HOME, to know what must never be mounted whole */
-	const char *term;         /* TERM for the box, if tty */
+	char *const *env;         /* the caller's environment: to find the command, never passed on */
 	bool tty;
-	bool probe_only;          /* explain without a command */
+	bool ordered;             /* the order between stdout and stderr matters */
 };
 
 int plan_make(const struct plan_request *req, struct plan **ret, struct pale_err *err) _must_check_;
