@@ -687,14 +687,13 @@ static int make_rules(struct layout *l, struct pale_err *err)
 }
 
 int layout_make(struct plan *p, const struct policy *policy, const struct toolchain *toolchain,
-		const char *cwd, struct pale_err *err)
+		struct pale_err *err)
 {
 	_cleanup_(layout_done) struct layout l = {.plan = p};
 	uint64_t sized_inodes = 0;
 	unsigned index = 0;
 	int r = collect_places(&l, policy, toolchain, err);
 
-	(void)cwd;
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < l.n; i++)

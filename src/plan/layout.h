@@ -11,4 +11,4 @@ struct step *plan_add_step(struct plan *p, enum step_type type, const char *sour
 
 /* Emits every step for files. toolchain may be NULL. */
 int layout_make(struct plan *p, const struct policy *policy, const struct toolchain *toolchain,
-		const char *cwd, struct pale_err *err) _must_check_;
+		struct pale_err *err) _must_check_;

@@ -1,0 +1,192 @@
+/* The plan: see plan.h. In the supervisor, before anything is made; what it looks at on the host it
+ * only looks at. */
+#include "plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sha256.h>
+#include <sys/stat.h>
+
+#include "base/str.h"
+#include "confine/seccomp.h"
+#include "plan/command.h"
+#include "plan/layout.h"
+#include "plan/promise.h"
+
+#define STAGE "plan"
+
+const char *const axis_names[] = {"files", "network", "kernel", "resources"};
+
+static const char *const step_names[] = {
+	[STEP_SCRATCH] = "scratch",   [STEP_DATA] = "data",         [STEP_DIR] = "dir",
+	[STEP_FILE] = "file",         [STEP_SYMLINK] = "symlink",   [STEP_BIND] = "bind",
+	[STEP_SOURCE] = "source",     [STEP_SKELETON] = "skeleton", [STEP_VIEW] = "view",
+	[STEP_OVERLAY] = "overlay",   [STEP_WRITABLE] = "writable", [STEP_TMPFS] = "tmpfs",
+	[STEP_HIDE] = "hide",         [STEP_PROC] = "proc",         [STEP_DEVPTS] = "devpts",
+	[STEP_COVER] = "cover",       [STEP_READONLY] = "readonly",
+};
+
+const char *step_name(enum step_type type)
+{
+	return step_names[type];
+}
+
+static void free_strings(char **list)
+{
+	for (size_t i = 0; list && list[i]; i++)
+		free(list[i]);
+	free(list);
+}
+
+void plan_free(struct plan *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->nsteps; i++) {
+		free(p->steps[i].source);
+		free(p->steps[i].target);
+		free(p->steps[i].content);
+	}
+	for (size_t i = 0; i < p->ncollect; i++) {
+		free(p->collect[i].path);
+		free(p->collect[i].name);
+		free(p->collect[i].dest);
+	}
+	for (size_t i = 0; i < p->noverlays; i++) {
+		free(p->overlays[i].path);
+		free(p->overlays[i].root);
+	}
+	for (size_t i = 0; i < p->nrules; i++)
+		free(p->rules[i].path);
+	free(p->steps);
+	free(p->promises);
+	free(p->collect);
+	free(p->overlays);
+	free(p->rules);
+	free_strings(p->command.argv);
+	free_strings(p->command.env);
+	free(p->command.cwd);
+	free(p->command.code);
+	free(p->user);
+	free(p->home);
+	free(p);
+}
+
+/* Who runs inside. Root's boxes have a range of ids to choose from; a user's have the user's own id,
+ * under the same number, so that owners show unchanged. */
+static int set_identity(struct plan *p, const struct policy *policy, struct pale_err *err)
+{
+	bool wants_root = strcmp(policy->user, "root") == 0;
+
+	p->user_range = p->host.root;
+	p->user = strdup(policy->user);
+	if (!p->user || asprintf(&p->home, wants_root ? "/root" : "/home/%s", policy->user) < 0) {
+		p->home = NULL;
+		return err_nomem(err, STAGE);
+	}
+	if (wants_root)
+		p->uid = p->gid = 0;
+	else if (p->user_range)
+		p->uid = p->gid = 1000;
+	else
+		p->uid = p->host.uid, p->gid = p->host.gid;
+	return 0;
+}
+
+static void set_limits(struct plan *p, const struct policy *policy)
+{
+	const struct cgroup_host *g = &p->host.cgroup;
+
+	p->limits = policy->limits;
+	p->use_cgroup = g->kind != CGROUP_NONE;
+	if (p->use_cgroup && g->memory)
+		p->cgroup_limits.memory_bytes = p->limits.memory_bytes;
+	if (p->use_cgroup && g->pids)
+		p->cgroup_limits.processes = p->limits.processes;
+	if (p->use_cgroup && g->cpu)
+		p->cgroup_limits.cpus_milli = p->limits.cpus_milli;
+	p->sample_memory = !p->cgroup_limits.memory_bytes;
+	p->sample_cpu = !(p->use_cgroup && g->cputime);
+	/* With a quota the processors may be more than the share; without, they are the limit. */
+	p->affinity = (unsigned)(p->cgroup_limits.cpus_milli ? (p->limits.cpus_milli + 999) / 1000
+							     : p->limits.cpus_milli / 1000);
+	if (p->affinity == 0)
+		p->affinity = 1;
+	if (p->affinity > p->host.processors)
+		p->affinity = p->host.processors;
+}
+
+/* What was asked for and cannot be kept here stops the launch, unless the policy lets it be weaker. */
+static int check_enforceable(struct plan *p, struct pale_err *err)
+{
+	if (!p->cgroup_limits.cpus_milli && p->limits.cpus_milli < 1000 && !(p->best_effort & ITEM_CPUS))
+		return err_set(err, PALE_E_HOST, STAGE, 0,
+			       "limits.cpus: less than one processor needs a cgroup (%s); ask for 1, or allow it with "
+			       "best_effort: [cpus]", p->host.cgroup.why[0] ? p->host.cgroup.why : "none can be made");
+	if (!p->host.landlock.abi && !(p->best_effort & ITEM_LANDLOCK))
+		return err_set(err, PALE_E_HOST, STAGE, 0,
+			       "this kernel offers no Landlock, the second lock on files and the only one on signals "
+			       "and abstract sockets: boot with lsm=landlock,..., use Linux 5.13 or later, or allow it "
+			       "with best_effort: [landlock]");
+	return 0;
+}
+
+static void set_confinement(struct plan *p, const struct policy *policy, const struct plan_request *req)
+{
+	p->profile = policy->profile;
+	p->watch_files = policy->watch_files;
+	p->best_effort = policy->best_effort;
+	p->landlock = p->host.landlock.abi > 0;
+	p->events = true;
+	if (p->watch_files == WATCH_WRITES)
+		p->seccomp_watch |= SECCOMP_WATCH_FILE_WRITES;
+	if (p->watch_files == WATCH_ALL)
+		p->seccomp_watch |= SECCOMP_WATCH_FILES;
+	if (req->ordered && !req->tty)
+		p->seccomp_watch |= SECCOMP_WATCH_STDERR;
+}
+
+int plan_make(const struct plan_request *req, struct plan **ret, struct pale_err *err)
+{
+	_cleanup_plan_ struct plan *p = calloc(1, sizeof(*p));
+	_cleanup_free_ struct toolchain *toolchain = calloc(1, sizeof(*toolchain));
+	int r;
+
+	if (!p || !toolchain)
+		return err_nomem(err, STAGE);
+	r = host_probe(&p->host, err);
+	if (r == 0)
+		r = policy_check(req->policy, err);
+	if (r == 0)
+		r = set_identity(p, req->policy, err);
+	if (r < 0)
+		return r;
+	set_confinement(p, req->policy, req);
+	set_limits(p, req->policy);
+	r = check_enforceable(p, err);
+	if (r == 0)
+		r = rlimits_make(&p->limits, p->use_cgroup, &p->rlimits, err);
+	if (r == 0)
+		r = command_make(p, req, toolchain, err);
+	if (r == 0)
+		r = layout_make(p, req->policy, toolchain, err);
+	toolchain_done(toolchain);
+	if (r == 0)
+		r = promise_make(p, req->policy, err);
+	if (r < 0)
+		return r;
+	*ret = take_ptr(p);
+	return 0;
+}
+
+int plan_digest(const struct plan *p, char ret[static 65], struct pale_err *err)
+{
+	json_t *json = plan_to_json(p);
+	_cleanup_free_ char *text = json ? json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+
+	json_decref(json);
+	if (!text)
+		return err_nomem(err, STAGE);
+	SHA256Data((const uint8_t *)text, strlen(text), ret);
+	return 0;
+}
