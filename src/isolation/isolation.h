@@ -38,12 +38,18 @@ struct box {
 		      .data_fd = -1, .userns_fd = -1, .stdin_fd = -1, .stdout_fd = -1,            \
 		      .stderr_fd = -1, .tty_fd = -1, .meminfo_fd = -1, .uid_lock_fd = -1})
 
-/* Starts building: returns when the child is cloned and goes on by itself. */
-int isolation_start(const struct plan *plan, struct box *ret, struct pale_err *err) _must_check_;
+/* Starts building: returns when the child is cloned and goes on by itself. cgroup_fd: the group to clone
+ * it into (cgroup_clone_fd()), or -1. If plan->join_cgroup, isolation_join() must follow. On failure
+ * isolation_done() is still to be called. */
+int isolation_start(const struct plan *plan, int cgroup_fd, struct box *ret, struct pale_err *err) _must_check_;
+/* Hands over the descriptors by which the child puts itself into its groups (cgroup_join_fds()). */
+int isolation_join(struct box *box, const int *fds, size_t n, struct pale_err *err) _must_check_;
 /* Waits until it stands at its gate, fully confined (or failed: then err is the child's). */
 int isolation_ready(const struct plan *plan, struct box *box, struct pale_err *err) _must_check_;
 /* Opens the gate. */
 int isolation_go(struct box *box, struct pale_err *err) _must_check_;
+/* Passes a signal on to the command's process group. 0 or a negative errno. */
+int isolation_signal(struct box *box, int signal_number) _must_check_;
 void isolation_kill(struct box *box);
 /* Waits for the first process; everything in its pid namespace is dead when it returns. */
 void isolation_reap(struct box *box);

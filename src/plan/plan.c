@@ -99,6 +99,7 @@ static void set_limits(struct plan *p, const struct policy *policy)
 
 	p->limits = policy->limits;
 	p->use_cgroup = g->kind != CGROUP_NONE;
+	p->join_cgroup = g->kind == CGROUP_V1;
 	if (p->use_cgroup && g->memory)
 		p->cgroup_limits.memory_bytes = p->limits.memory_bytes;
 	if (p->use_cgroup && g->pids)

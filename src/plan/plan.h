@@ -125,6 +125,7 @@ struct plan {
 	bool user_range;            /* root: a range of host uids; else one uid mapped to itself */
 	bool landlock;
 	bool use_cgroup;
+	bool join_cgroup;           /* v1: the box's first process puts itself into its groups */
 	struct cgroup_limits cgroup_limits; /* zero where a limit is not kept by a group */
 	bool sample_memory, sample_cpu;     /* kept by the supervisor's accounting */
 	bool events;                /* a seccomp listener reports what was refused */

@@ -38,6 +38,7 @@ struct streams {
 	struct streams_config c;
 	struct pump *pumps[3]; /* in, out, err; NULL: none */
 	bool box_ended, failed;
+	bool tty;
 };
 
 static void pump_close_from(struct pump *p)
@@ -228,6 +229,7 @@ int streams_new(const struct streams_config *c, struct streams **ret, struct pal
 	if (box->tty_fd >= 0) {
 		int in = fcntl(box->tty_fd, F_DUPFD_CLOEXEC, 3);
 
+		s->tty = true;
 		fd_set_nonblock(box->tty_fd, true);
 		r = pump_new(s, 1, take_fd(&box->tty_fd), sink_for(c->out), err);
 		if (r == 0 && c->in >= 0 && in >= 0)
@@ -294,4 +296,9 @@ void streams_abandon(struct streams *s)
 	for (int i = 0; i < 3; i++)
 		if (s->pumps[i] && !s->pumps[i]->ended)
 			pump_end(s->pumps[i]);
+}
+
+int streams_tty(const struct streams *s)
+{
+	return s->tty && s->pumps[1] ? s->pumps[1]->from : -1;
 }

@@ -38,5 +38,7 @@ void streams_drain_stdout(struct streams *s);
  * called and streams_done() is true. */
 void streams_box_ended(struct streams *s);
 bool streams_done(const struct streams *s);
+/* The pty's master, borrowed, or -1. */
+int streams_tty(const struct streams *s);
 /* Stops passing anything on (a limit ended the box, and the reader outside may never read). */
 void streams_abandon(struct streams *s);

@@ -31,3 +31,11 @@ void terminal_copy_size(const struct terminal *t, int master)
 	if (t->fd >= 0 && master >= 0 && ioctl(t->fd, TIOCGWINSZ, &size) == 0)
 		ioctl(master, TIOCSWINSZ, &size);
 }
+
+void terminal_resize(int master, unsigned short rows, unsigned short columns)
+{
+	struct winsize size = {.ws_row = rows, .ws_col = columns};
+
+	if (master >= 0)
+		ioctl(master, TIOCSWINSZ, &size);
+}

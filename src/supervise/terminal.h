@@ -15,3 +15,4 @@ void terminal_enter(struct terminal *t, int in);
 void terminal_leave(struct terminal *t);
 /* Gives the pty the size of the caller's terminal. */
 void terminal_copy_size(const struct terminal *t, int master);
+void terminal_resize(int master, unsigned short rows, unsigned short columns);

@@ -78,16 +78,16 @@ static int keep_off_stdio(int *fd)
 	return 0;
 }
 
-static pid_t clone_box(const struct plan *plan, int *ret_pidfd)
+static pid_t clone_box(int cgroup_fd, int *ret_pidfd)
 {
 	struct clone_args args = {
 		.flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
-			 CLONE_NEWCGROUP | CLONE_PIDFD,
+			 CLONE_NEWCGROUP | CLONE_PIDFD | (cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0),
+		.cgroup = (uint64_t)(cgroup_fd >= 0 ? cgroup_fd : 0),
 		.pidfd = (uint64_t)(uintptr_t)ret_pidfd,
 		.exit_signal = SIGCHLD,
 	};
 
-	(void)plan;
 	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 }
 
@@ -102,7 +102,7 @@ static int fail_clone(struct pale_err *err)
 	return -PALE_E_HOST;
 }
 
-int isolation_start(const struct plan *plan, struct box *ret, struct pale_err *err)
+int isolation_start(const struct plan *plan, int cgroup_fd, struct box *ret, struct pale_err *err)
 {
 	_cleanup_close_ int init_fd = -1, inside = -1;
 	_cleanup_(pipes_done) struct pipes pipes = {{-1, -1, -1}, {-1, -1, -1}};
@@ -147,7 +147,7 @@ int isolation_start(const struct plan *plan, struct box *ret, struct pale_err *e
 	setup.init_fd = init_fd;
 	for (int i = 0; i < 3; i++)
 		setup.stdio[i] = pipes.inside[i];
-	ret->pid = clone_box(plan, &ret->pidfd);
+	ret->pid = clone_box(cgroup_fd, &ret->pidfd);
 	if (ret->pid < 0)
 		return fail_clone(err);
 	if (ret->pid == 0)
@@ -173,6 +173,14 @@ int isolation_start(const struct plan *plan, struct box *ret, struct pale_err *e
 			return r;
 	}
 	return 0;
+}
+
+int isolation_join(struct box *box, const int *fds, size_t n, struct pale_err *err)
+{
+	struct source_packet packet = {.step = (uint32_t)n};
+	int r = fd_send(box->control_fd, &packet, sizeof(packet), fds, n);
+
+	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot hand over the cgroup") : 0;
 }
 
 static int place_fd(struct box *box, const struct setup_packet *p, int fd)

@@ -60,6 +60,24 @@ static int receive_sources(const struct setup *s, struct mounts *m, struct pale_
 	return 0;
 }
 
+/* v1: only a process that moves itself is moved quickly (see cgroup_join_fds()). */
+static int join_cgroup(const struct setup *s, struct pale_err *err)
+{
+	struct source_packet packet;
+	int fds[CGROUP_JOIN_MAX];
+	size_t nfds = 0;
+	ssize_t n;
+	int r;
+
+	if (!s->plan->join_cgroup)
+		return 0;
+	n = fd_recv(s->control_fd, &packet, sizeof(packet), fds, CGROUP_JOIN_MAX, &nfds);
+	if (n != (ssize_t)sizeof(packet))
+		return err_set(err, PALE_E_SYSTEM, STAGE, n < 0 ? (int)-n : 0, "the supervisor went away");
+	r = cgroup_join(fds, nfds);
+	return r < 0 ? err_set(err, PALE_E_SYSTEM, "confine", -r, "cannot join the box's cgroup") : 0;
+}
+
 static int set_up_files(const struct setup *s, struct mounts *m, struct pale_err *err)
 {
 	const struct plan *plan = s->plan;
@@ -130,16 +148,14 @@ static int set_landlock(const struct plan *plan, struct pale_err *err)
 
 static int set_seccomp(const struct setup *s, struct pale_err *err)
 {
-	_cleanup_close_ int listener = -1;
-	int r = seccomp_install(s->plan->profile, s->plan->seccomp_watch, &listener);
+	struct setup_packet packet = {.what = SETUP_FD_LISTENER};
+	int r = seccomp_install_send(s->plan->profile, s->plan->seccomp_watch, s->control_fd, &packet, sizeof(packet));
 
 	if (r == -EBUSY)
 		return err_set(err, PALE_E_HOST, "confine", 0,
 			       "an outer sandbox already listens for refused calls, so that this box's refusals "
 			       "could not be logged; allow it with best_effort: [events]");
-	if (r < 0)
-		return err_set(err, PALE_E_HOST, "confine", -r, "cannot install the seccomp filter");
-	return report(s, SETUP_FD_LISTENER, 0, listener, err);
+	return r < 0 ? err_set(err, PALE_E_HOST, "confine", -r, "cannot install the seccomp filter") : 0;
 }
 
 /* argv[1] of the first process; see init/protocol.h. */
@@ -203,6 +219,8 @@ static int setup(const struct setup *s, struct pale_err *err)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot start a session");
 	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	r = report(s, SETUP_FD_ROOT, 0, root, err);
+	if (r == 0)
+		r = join_cgroup(s, err);
 	if (r == 0)
 		r = rlimits_apply(&plan->rlimits, err);
 	if (r == 0)

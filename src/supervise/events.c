@@ -1,0 +1,205 @@
+/* Attempts: see events.h. In the supervisor; everything named here comes from the box, is bounded, and
+ * goes through audit_text() before it is written. */
+#include "events.h"
+
+#include <string.h>
+
+#include "base/str.h"
+
+#define STAGE       "supervise"
+#define MAX_LIST    256 /* different attempts in the result; the log has them all, or their exact counts */
+#define MAX_LOOKUPS 256 /* different names told singly */
+
+struct events {
+	struct audit *log;
+	json_t *blocked;      /* array of objects; the key that makes them alike is "key" until the end */
+	json_t *keys;         /* key -> index */
+	json_t *lookups;      /* name -> times asked beyond the first */
+	uint64_t more_lookups;
+	uint64_t unlisted;
+	struct pale_err error;
+};
+
+int events_new(struct audit *log, struct events **ret, struct pale_err *err)
+{
+	struct events *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return err_nomem(err, STAGE);
+	e->log = log;
+	e->blocked = json_array();
+	e->keys = json_object();
+	e->lookups = json_object();
+	*ret = e;
+	if (!e->blocked || !e->keys || !e->lookups)
+		return err_nomem(err, STAGE);
+	return 0;
+}
+
+void events_free(struct events *e)
+{
+	if (!e)
+		return;
+	json_decref(e->blocked);
+	json_decref(e->keys);
+	json_decref(e->lookups);
+	free(e);
+}
+
+static void append(struct events *e, const char *stage, const char *name, json_t *body)
+{
+	struct pale_err err;
+
+	if (audit_append(e->log, stage, name, body, &err) < 0 && e->error.code == PALE_OK)
+		e->error = err;
+}
+
+static void set_text(json_t *o, const char *key, const char *s, size_t max)
+{
+	if (*s)
+		json_object_set_new(o, key, audit_text(s, strlen(s), max));
+}
+
+/* One line of the result's list: count is all so far of its key. */
+static void list(struct events *e, const char *key, json_t *entry, uint64_t count)
+{
+	json_t *index = json_object_get(e->keys, key);
+
+	if (!index && json_array_size(e->blocked) >= MAX_LIST) {
+		e->unlisted++;
+		json_decref(entry);
+		return;
+	}
+	json_object_set_new(entry, "count", json_integer((json_int_t)count));
+	if (index) {
+		json_array_set_new(e->blocked, (size_t)json_integer_value(index), entry);
+		return;
+	}
+	json_object_set_new(e->keys, key, json_integer((json_int_t)json_array_size(e->blocked)));
+	json_array_append_new(e->blocked, entry);
+}
+
+static const char *program_of(const struct notify_event *event)
+{
+	return event->exe[0] ? event->exe : event->comm;
+}
+
+static void add_what(json_t *o, const struct notify_event *event)
+{
+	set_text(o, "call", event->call, 64);
+	set_text(o, "detail", event->detail, 64);
+	set_text(o, "op", notify_op_name(event->op), 64);
+	set_text(o, "program", program_of(event), 256);
+	if (event->kind == NOTIFY_NETWORK) {
+		set_text(o, "address", event->address, 64);
+		if (event->port)
+			json_object_set_new(o, "port", json_integer(event->port));
+		set_text(o, "protocol", event->protocol, 16);
+	}
+	if (event->kind == NOTIFY_FILE)
+		set_text(o, "path", event->path, NOTIFY_PATH_SIZE);
+	if (event->error) {
+		const char *name = strerrorname_np(event->error);
+
+		json_object_set_new(o, "errno", json_string(name ? name : "unknown"));
+	}
+}
+
+void events_notify(void *arg, const struct notify_event *event)
+{
+	static const char *const kinds[] = {"call", "network", "file"};
+	static const char *const names[] = {"call.denied", "network.blocked", "file.blocked"};
+	struct events *e = arg;
+	json_t *body = json_object(), *entry = json_object();
+	_cleanup_buf_ struct buf key = BUF_INIT(8192);
+
+	if (event->is_total) {
+		json_object_set_new(body, "of", json_string(names[event->kind]));
+		json_object_set_new(body, "count", json_integer((json_int_t)event->count));
+	}
+	add_what(body, event);
+	if (event->pid)
+		json_object_set_new(body, "pid", json_integer(event->pid));
+	if (event->comm[0] && event->exe[0])
+		set_text(body, "comm", event->comm, 64);
+	append(e, event->is_total ? "supervise" : "confine", event->is_total ? "events.suppressed" : names[event->kind],
+	       body);
+
+	json_object_set_new(entry, "kind", json_string(kinds[event->kind]));
+	add_what(entry, event);
+	buf_addf(&key, "%s/%d/", kinds[event->kind], (int)event->op);
+	str_escape(&key, event->call, strlen(event->call));
+	buf_addf(&key, "/%s/%s/%u/%s/", event->detail, event->address, event->port, event->protocol);
+	str_escape(&key, event->path, strlen(event->path));
+	buf_adds(&key, "/");
+	str_escape(&key, program_of(event), strlen(program_of(event)));
+	list(e, key.data, entry, event->is_overflow ? event->count : event->total);
+}
+
+void events_lookup(struct events *e, const struct init_message *m, const char *program)
+{
+	_cleanup_buf_ struct buf name = BUF_INIT(2048), key = BUF_INIT(4096);
+	json_t *times, *entry;
+
+	buf_add(&name, "", 0);
+	str_escape(&name, m->text, m->text_len);
+	times = json_object_get(e->lookups, name.data);
+	if (!times && json_object_size(e->lookups) >= MAX_LOOKUPS) {
+		e->more_lookups++;
+		return;
+	}
+	if (times) {
+		json_object_set_new(e->lookups, name.data, json_integer(json_integer_value(times) + 1));
+	} else {
+		json_t *body = json_object();
+
+		json_object_set_new(e->lookups, name.data, json_integer(0));
+		json_object_set_new(body, "name", audit_text(m->text, m->text_len, sizeof(m->text)));
+		json_object_set_new(body, "type", json_integer(m->type));
+		set_text(body, "program", program, 256);
+		append(e, "init", "dns.blocked", body);
+	}
+	entry = json_object();
+	json_object_set_new(entry, "kind", json_string("dns"));
+	json_object_set_new(entry, "name", audit_text(m->text, m->text_len, sizeof(m->text)));
+	set_text(entry, "program", program, 256);
+	buf_addf(&key, "dns/%s", name.data);
+	list(e, key.data, entry, (uint64_t)(times ? json_integer_value(times) + 2 : 1));
+}
+
+void events_flush(struct events *e)
+{
+	const char *name;
+	json_t *times;
+
+	json_object_foreach(e->lookups, name, times) {
+		if (json_integer_value(times) == 0)
+			continue;
+		append(e, "supervise", "events.suppressed",
+		       json_pack("{ss ss sI}", "of", "dns.blocked", "key", name, "count", json_integer_value(times)));
+	}
+	json_object_clear(e->lookups);
+	if (e->more_lookups)
+		append(e, "supervise", "events.suppressed",
+		       json_pack("{ss ss sI}", "of", "dns.blocked", "key", "other names", "count",
+				 (json_int_t)e->more_lookups));
+	e->more_lookups = 0;
+}
+
+int events_failed(const struct events *e, struct pale_err *err)
+{
+	if (e->error.code == PALE_OK)
+		return 0;
+	if (err)
+		*err = e->error;
+	return -(int)e->error.code;
+}
+
+json_t *events_blocked(const struct events *e)
+{
+	json_t *a = json_deep_copy(e->blocked);
+
+	if (a && e->unlisted)
+		json_array_append_new(a, json_pack("{ss sI}", "kind", "more", "count", (json_int_t)e->unlisted));
+	return a;
+}

@@ -1,0 +1,61 @@
+/* The state of one run, shared by the files of src/supervise. */
+#pragma once
+
+#include <event2/event.h>
+
+#include "confine/cgroup.h"
+#include "isolation/isolation.h"
+#include "supervise/events.h"
+#include "supervise/notify.h"
+#include "supervise/streams.h"
+#include "supervise/supervise.h"
+#include "supervise/terminal.h"
+#include "supervise/usage.h"
+
+#define MAX_EVENTS 16
+
+struct run {
+	const struct supervise_request *req;
+	const struct plan *plan;
+	struct result *result;
+	struct audit *log;
+	struct cgroup *cgroup;
+	struct box box;
+	struct streams *streams;
+	struct events *events;
+	struct notify *notify;
+	struct usage *usage; /* the supervisor's own accounting, where no cgroup counts */
+	struct terminal terminal;
+
+	struct event_base *base;
+	struct event *watched[MAX_EVENTS];
+	size_t nwatched;
+	struct event *wall, *sample, *drain;
+
+	uint64_t started_us;   /* the gate opened */
+	uint64_t processes_refused;
+	unsigned interrupts;
+	bool decided;          /* the outcome is known; what comes later does not change it */
+	bool main_ended;
+	uint64_t init_cpu_us, init_max_rss_bytes; /* as init counted it; hostile, used where no cgroup counts */
+	struct pale_err error; /* why Pale ended it (OUTCOME_FAILED) */
+};
+
+/* Ends the box for this reason, unless another came first. */
+void run_end(struct run *run, enum outcome outcome);
+/* Ends it because Pale itself cannot go on. */
+void run_fail(struct run *run, const struct pale_err *err);
+/* Notes a limit that was hit, in the result and the log, once; ended: and ends the box. */
+void run_limit(struct run *run, enum limit limit, uint64_t used, uint64_t max, bool ended);
+/* Watches a descriptor. */
+int run_watch(struct run *run, int fd, short what, event_callback_fn fn, struct pale_err *err) _must_check_;
+/* Appends to the log; a failure ends the box. */
+void run_log(struct run *run, const char *stage, const char *event, json_t *body);
+
+/* limits.c */
+int limits_start(struct run *run, struct pale_err *err) _must_check_;
+/* The last figures, when the box is dead. */
+void limits_finish(struct run *run);
+
+/* harvest.c: what the box left, when it is dead: collected directories and captured overlays. */
+void harvest(struct run *run, int64_t started_ns);

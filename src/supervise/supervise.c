@@ -1,0 +1,654 @@
+/* One run: see supervise.h. The order is in supervise_run(); each step leaves the run in a state that
+ * clean_up() can end. */
+#include "supervise.h"
+
+#include <event2/event.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "confine/seccomp.h"
+#include "init/protocol.h"
+#include "supervise/run.h"
+
+#define STAGE "supervise"
+/* What a dead box left in its pipes is passed on for so long, if a limit ended it. */
+#define DRAIN_MS 2000
+
+/* --- ending ------------------------------------------------------------------------------------ */
+
+void run_end(struct run *run, enum outcome outcome)
+{
+	if (run->decided)
+		return;
+	run->decided = true;
+	run->result->outcome = outcome;
+	isolation_kill(&run->box);
+}
+
+void run_fail(struct run *run, const struct pale_err *err)
+{
+	if (run->error.code == PALE_OK)
+		run->error = *err;
+	run_end(run, OUTCOME_FAILED);
+}
+
+void run_log(struct run *run, const char *stage, const char *event, json_t *body)
+{
+	struct pale_err err;
+
+	/* Fail closed: what is not on record does not go on. */
+	if (audit_append(run->log, stage, event, body, &err) < 0)
+		run_fail(run, &err);
+}
+
+static const enum outcome limit_outcomes[LIMIT_COUNT] = {
+	[LIMIT_WALL] = OUTCOME_WALL,
+	[LIMIT_CPU] = OUTCOME_CPU,
+	[LIMIT_MEMORY] = OUTCOME_MEMORY,
+	[LIMIT_FILE_SIZE] = OUTCOME_FILE_SIZE,
+	[LIMIT_OUTPUT] = OUTCOME_OUTPUT,
+};
+
+void run_limit(struct run *run, enum limit limit, uint64_t used, uint64_t max, bool ended)
+{
+	struct limit_hit *hit = &run->result->limits[limit];
+
+	if (hit->hit)
+		return;
+	*hit = (struct limit_hit){.hit = true, .ended = ended && !run->decided, .max = max, .used = used};
+	/* The box first: the log can wait for a millisecond, a bomb cannot. */
+	if (ended)
+		run_end(run, limit_outcomes[limit]);
+	run_log(run, STAGE, "limit.hit",
+		json_pack("{ss sI sI ss sb}", "limit", limit_name(limit), "max", (json_int_t)max, "used",
+			  (json_int_t)used, "unit", limit_unit(limit), "ended", hit->ended));
+}
+
+/* --- the loop ---------------------------------------------------------------------------------- */
+
+int run_watch(struct run *run, int fd, short what, event_callback_fn fn, struct pale_err *err)
+{
+	struct event *e;
+
+	if (run->nwatched == MAX_EVENTS)
+		return err_set(err, PALE_E_SYSTEM, STAGE, 0, "too many things to watch");
+	e = event_new(run->base, fd, what | EV_PERSIST, fn, run);
+	if (!e || event_add(e, NULL) < 0) {
+		if (e)
+			event_free(e);
+		return err_set(err, PALE_E_SYSTEM, STAGE, 0, "cannot watch a descriptor");
+	}
+	run->watched[run->nwatched++] = e;
+	return 0;
+}
+
+static void stop_when_done(struct run *run)
+{
+	if (run->box.reaped && streams_done(run->streams))
+		event_base_loopbreak(run->base);
+}
+
+static int on_data(void *arg, enum output_stream stream, const char *data, size_t len)
+{
+	struct run *run = arg;
+	struct result *r = run->result;
+	uint64_t total;
+	struct pale_err err;
+
+	r->output_bytes[stream] += len;
+	if (r->output && output_add(r->output, stream, data, len, &err) < 0)
+		run_fail(run, &err);
+	if (run->req->on_output)
+		run->req->on_output(run->req->arg, stream, data, len);
+	total = r->output_bytes[OUTPUT_STDOUT] + r->output_bytes[OUTPUT_STDERR];
+	if (total > run->plan->limits.output_total_bytes)
+		run_limit(run, LIMIT_OUTPUT, total, run->plan->limits.output_total_bytes, true);
+	return 0;
+}
+
+static void on_progress(void *arg)
+{
+	stop_when_done(arg);
+}
+
+/* From here on `status` is what a wait says of the main process. */
+static void main_ended(struct run *run, const struct init_message *m)
+{
+	struct result *r = run->result;
+
+	run->main_ended = true;
+	r->leftover = m->leftover;
+	run->init_cpu_us = m->cpu_us;
+	run->init_max_rss_bytes = m->max_rss_kib * 1024;
+	if (run->decided)
+		return;
+	run->decided = true;
+	if (WIFEXITED(m->value)) {
+		r->outcome = OUTCOME_EXIT;
+		r->status = WEXITSTATUS(m->value);
+	} else {
+		r->outcome = OUTCOME_SIGNAL;
+		r->status = WTERMSIG(m->value);
+		if (run->interrupts && (r->status == SIGINT || r->status == SIGTERM || r->status == SIGHUP))
+			r->outcome = OUTCOME_INTERRUPTED;
+	}
+}
+
+static void on_init_message(struct run *run, const struct init_message *m)
+{
+	const char *name;
+
+	switch ((enum init_kind)m->kind) {
+	case INIT_EXIT: main_ended(run, m); break;
+	case INIT_EXEC_FAILED:
+		if (run->decided)
+			break;
+		run->result->exec_error = m->value;
+		run->result->status = m->value == ENOENT ? 127 : 126;
+		name = run->plan->command.argv[0];
+		err_set(&run->error, PALE_E_NOTFOUND, STAGE, m->value > 0 && m->value < 4096 ? m->value : EINVAL,
+			"cannot run %s in the box", QUOTED(name));
+		run->decided = true;
+		run->result->outcome = OUTCOME_FAILED;
+		break;
+	case INIT_LOOKUP:
+		if (m->text_len <= sizeof(m->text))
+			events_lookup(run->events, m, run->notify ? notify_last_resolver(run->notify) : "");
+		break;
+	case INIT_READY:
+	case INIT_GO:
+	case INIT_SIGNAL: break; /* nothing that init says; whoever says it is not listened to */
+	}
+}
+
+static void drain_control(struct run *run)
+{
+	for (;;) {
+		struct init_message m;
+		ssize_t n = recv(run->box.control_fd, &m, sizeof(m), MSG_DONTWAIT | MSG_TRUNC);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return;
+		if (n == (ssize_t)sizeof(m))
+			on_init_message(run, &m);
+	}
+}
+
+static void on_control(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	drain_control(arg);
+}
+
+static void on_listener(evutil_socket_t fd, short what, void *arg)
+{
+	struct run *run = arg;
+	struct pale_err err;
+	int r = notify_handle(run->notify);
+
+	(void)what;
+	if (events_failed(run->events, &err) < 0)
+		run_fail(run, &err);
+	if (r == 0)
+		return;
+	for (size_t i = 0; i < run->nwatched; i++)
+		if (event_get_fd(run->watched[i]) == fd)
+			event_del(run->watched[i]);
+	if (r != -EPIPE) {
+		err_set(&err, PALE_E_SYSTEM, STAGE, -r, "the seccomp listener failed");
+		run_fail(run, &err);
+	}
+}
+
+static void before_stderr(void *arg, pid_t pid)
+{
+	struct run *run = arg;
+
+	(void)pid;
+	streams_drain_stdout(run->streams);
+}
+
+static void on_drain_timeout(evutil_socket_t fd, short what, void *arg)
+{
+	struct run *run = arg;
+
+	(void)fd;
+	(void)what;
+	streams_abandon(run->streams);
+	event_base_loopbreak(run->base);
+}
+
+static void on_box_end(evutil_socket_t fd, short what, void *arg)
+{
+	static const struct timeval drain = {.tv_sec = DRAIN_MS / 1000};
+	struct run *run = arg;
+
+	(void)fd;
+	(void)what;
+	isolation_reap(&run->box);
+	run->result->wall_ms = (clock_mono_us() - run->started_us) / 1000;
+	for (size_t i = 0; i < run->nwatched; i++)
+		event_del(run->watched[i]);
+	event_del(run->wall);
+	event_del(run->sample);
+	drain_control(run);
+	if (run->result->outcome != OUTCOME_EXIT && run->result->outcome != OUTCOME_SIGNAL)
+		event_add(run->drain, &drain);
+	streams_box_ended(run->streams);
+	stop_when_done(run);
+}
+
+/* --- the caller's signals ---------------------------------------------------------------------- */
+
+/* The first one is the command's to handle; with the second, or where the command does not end within
+ * the grace of the kind, the box is ended. */
+static void on_interrupt(evutil_socket_t signal_number, short what, void *arg)
+{
+	struct run *run = arg;
+
+	(void)what;
+	run->interrupts++;
+	run_log(run, STAGE, "interrupt",
+		json_pack("{ss sI}", "signal", signal_number == SIGINT ? "SIGINT" : signal_number == SIGHUP ? "SIGHUP"
+			  : "SIGTERM", "count", (json_int_t)run->interrupts));
+	if (run->interrupts > 1 || isolation_signal(&run->box, (int)signal_number) < 0)
+		run_end(run, OUTCOME_INTERRUPTED);
+}
+
+static void on_resize(evutil_socket_t fd, short what, void *arg)
+{
+	struct run *run = arg;
+
+	(void)fd;
+	(void)what;
+	terminal_copy_size(&run->terminal, streams_tty(run->streams));
+}
+
+/* Ctrl-Z stops the command and then us: nobody would watch its limits meanwhile. */
+static void on_stop(evutil_socket_t fd, short what, void *arg)
+{
+	struct run *run = arg;
+
+	(void)fd;
+	(void)what;
+	if (isolation_signal(&run->box, SIGSTOP) == 0) {
+		kill(getpid(), SIGSTOP);
+		(void)!isolation_signal(&run->box, SIGCONT);
+	}
+}
+
+static int watch_signals(struct run *run, struct pale_err *err)
+{
+	static const struct {
+		int number;
+		event_callback_fn fn;
+	} signals[] = {
+		{SIGINT, on_interrupt}, {SIGTERM, on_interrupt}, {SIGHUP, on_interrupt},
+		{SIGWINCH, on_resize},  {SIGTSTP, on_stop},
+	};
+	int r = 0;
+
+	if (!run->req->handle_signals)
+		return 0;
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(signals); i++) {
+		struct sigaction now;
+
+		/* What the caller made us ignore (nohup, a background job) stays ignored. */
+		if (sigaction(signals[i].number, NULL, &now) == 0 && now.sa_handler == SIG_IGN)
+			continue;
+		r = run_watch(run, signals[i].number, EV_SIGNAL, signals[i].fn, err);
+	}
+	return r;
+}
+
+static void on_command(evutil_socket_t fd, short what, void *arg)
+{
+	struct run *run = arg;
+	struct supervise_command c;
+	ssize_t n = recv(fd, &c, sizeof(c), MSG_DONTWAIT);
+
+	(void)what;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	/* The library's caller is gone: so is its box. */
+	if (n != (ssize_t)sizeof(c) || c.kind == SUPERVISE_DESTROY)
+		run_end(run, OUTCOME_DESTROYED);
+	else if (c.kind == SUPERVISE_SIGNAL && isolation_signal(&run->box, c.value) < 0)
+		run_end(run, OUTCOME_DESTROYED);
+	else if (c.kind == SUPERVISE_RESIZE)
+		terminal_resize(streams_tty(run->streams), c.rows, c.columns);
+}
+
+/* --- the stages -------------------------------------------------------------------------------- */
+
+static int write_start(struct run *run, struct pale_err *err)
+{
+	const struct plan *plan = run->plan;
+	json_t *body = run->req->start ? json_deep_copy(run->req->start) : json_object();
+	json_t *argv = json_array();
+	char digest[65];
+	int r = plan_digest(plan, digest, err);
+
+	if (r < 0) {
+		json_decref(body);
+		json_decref(argv);
+		return r;
+	}
+	for (char **a = plan->command.argv; *a; a++)
+		json_array_append_new(argv, audit_text(*a, strlen(*a), 1 << 20));
+	json_object_set_new(body, "argv", argv);
+	json_object_set_new(body, "plan_digest", json_string(digest));
+	json_object_set_new(body, "version", json_string(PALE_VERSION));
+	json_object_set_new(body, "isolation", json_string("process"));
+	json_object_set_new(body, "uid", json_integer(plan->host.uid));
+	json_object_set_new(body, "host", json_string(plan->host.release));
+	json_object_set_new(body, "cwd", audit_text(plan->command.cwd, strlen(plan->command.cwd), 4096));
+	if (plan->command.code)
+		json_object_set_new(body, "code", audit_text(plan->command.code, plan->command.code_len, 8 << 20));
+	r = audit_append(run->log, STAGE, "box.start", body, err);
+	for (size_t i = 0; r == 0 && run->req->notes && run->req->notes[i]; i++) {
+		json_t *note = json_deep_copy(run->req->notes[i]);
+		char stage[16], event[32];
+
+		snprintf(stage, sizeof(stage), "%s", json_string_value(json_object_get(note, "stage")));
+		snprintf(event, sizeof(event), "%s", json_string_value(json_object_get(note, "event")));
+		json_object_del(note, "stage");
+		json_object_del(note, "event");
+		r = audit_append(run->log, stage, event, note, err);
+	}
+	for (size_t i = 0; r == 0 && i < plan->npromises; i++)
+		if (plan->promises[i].best_effort)
+			r = audit_append(run->log, "plan", "best_effort.used",
+					 json_pack("{ss ss ss}", "item", plan->promises[i].key, "got",
+						   plan->promises[i].fallback, "why", plan->promises[i].uncovered), err);
+	return r;
+}
+
+static int make_cgroup(struct run *run, struct pale_err *err)
+{
+	if (!run->plan->use_cgroup)
+		return 0;
+	return cgroup_create(&run->plan->host.cgroup, audit_id(run->log), &run->plan->cgroup_limits, &run->cgroup, err);
+}
+
+/* The box is built while the log reaches the disk: both are mostly waiting. */
+static int build(struct run *run, struct pale_err *err)
+{
+	const struct plan *plan = run->plan;
+	int fds[CGROUP_JOIN_MAX];
+	int r = plan->join_cgroup ? 0 : make_cgroup(run, err);
+
+	if (r == 0)
+		r = isolation_start(plan, run->cgroup ? cgroup_clone_fd(run->cgroup) : -1, &run->box, err);
+	if (r == 0)
+		r = write_start(run, err);
+	if (r == 0 && plan->join_cgroup) {
+		r = make_cgroup(run, err);
+		if (r == 0)
+			r = isolation_join(&run->box, fds, cgroup_join_fds(run->cgroup, fds), err);
+	}
+	if (r == 0)
+		r = audit_sync(run->log, err);
+	if (r == 0 && run->cgroup && !plan->join_cgroup && cgroup_clone_fd(run->cgroup) < 0)
+		r = cgroup_attach(run->cgroup, run->box.pid, err);
+	if (r == 0)
+		r = isolation_ready(plan, &run->box, err);
+	return r;
+}
+
+static int prepare_loop(struct run *run, struct pale_err *err)
+{
+	struct event_config *config = event_config_new();
+	struct streams_config streams = {
+		.box = &run->box,
+		.in = run->req->in,
+		.out = run->req->out,
+		.err = run->req->err,
+		.data = on_data,
+		.progress = on_progress,
+		.arg = run,
+	};
+	struct notify_config notify = {
+		.listener = take_fd(&run->box.listener_fd),
+		.profile = run->plan->profile,
+		.watch = run->plan->seccomp_watch,
+		.root = run->box.root_fd,
+		.sink = events_notify,
+		.on_stderr = before_stderr,
+	};
+	int r;
+
+	if (config) {
+		event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV |
+						      EVENT_BASE_FLAG_PRECISE_TIMER);
+		run->base = event_base_new_with_config(config);
+		event_config_free(config);
+	}
+	if (!run->base) {
+		close_fd(&notify.listener);
+		return err_set(err, PALE_E_SYSTEM, STAGE, 0, "cannot make an event loop");
+	}
+	streams.base = run->base;
+	r = events_new(run->log, &run->events, err);
+	notify.arg = run->events;
+	notify.stderr_arg = run;
+	if (r < 0)
+		close_fd(&notify.listener);
+	else if (notify.listener >= 0)
+		r = notify_new(&notify, &run->notify, err);
+	if (r == 0)
+		r = streams_new(&streams, &run->streams, err);
+	run->drain = event_new(run->base, -1, 0, on_drain_timeout, run);
+	if (r == 0 && !run->drain)
+		r = err_nomem(err, STAGE);
+	if (r == 0)
+		r = run_watch(run, run->box.control_fd, EV_READ, on_control, err);
+	if (r == 0)
+		r = run_watch(run, run->box.pidfd, EV_READ, on_box_end, err);
+	if (r == 0 && run->notify)
+		r = run_watch(run, notify_fd(run->notify), EV_READ, on_listener, err);
+	if (r == 0 && run->req->control >= 0)
+		r = run_watch(run, run->req->control, EV_READ, on_command, err);
+	if (r == 0)
+		r = watch_signals(run, err);
+	if (r == 0)
+		r = limits_start(run, err);
+	return r;
+}
+
+static void log_ready(struct run *run)
+{
+	json_t *fallbacks = json_array();
+
+	for (size_t i = 0; i < run->plan->npromises; i++)
+		if (run->plan->promises[i].fallback[0])
+			json_array_append_new(fallbacks, json_string(run->plan->promises[i].key));
+	run_log(run, "isolation", "box.ready",
+		json_pack("{sI so sI}", "init_pid", (json_int_t)run->box.pid, "fallbacks", fallbacks, "setup_us",
+			  (json_int_t)run->result->setup_us));
+}
+
+/* The box is dead, its output is taken. The reasons that only the end shows. */
+static void settle(struct run *run)
+{
+	struct result *r = run->result;
+
+	if (!run->decided) {
+		/* Its first process ended without a word: someone outside killed it. */
+		run->decided = true;
+		r->outcome = OUTCOME_DESTROYED;
+	}
+	limits_finish(run);
+	if (r->outcome == OUTCOME_SIGNAL && r->status == SIGXFSZ) {
+		r->outcome = OUTCOME_FILE_SIZE;
+		run->decided = false;
+		run_limit(run, LIMIT_FILE_SIZE, run->plan->limits.file_size_bytes, run->plan->limits.file_size_bytes,
+			  true);
+	}
+}
+
+static void write_end(struct run *run, struct pale_err *err)
+{
+	struct result *r = run->result;
+	json_t *body;
+	char text[256];
+
+	if (run->notify)
+		notify_flush(run->notify);
+	events_flush(run->events);
+	r->blocked = events_blocked(run->events);
+	for (int i = 0; r->output && i < OUTPUT_STREAMS; i++) {
+		enum output_stream s = (enum output_stream)i;
+		uint64_t omitted = output_omitted(r->output, s), head = output_kept_head(r->output, s);
+
+		if (omitted)
+			run_log(run, STAGE, "output.cut",
+				json_pack("{ss sI sI sI}", "stream", output_stream_names[i], "kept_head",
+					  (json_int_t)head, "kept_tail",
+					  (json_int_t)(output_total(r->output, s) - omitted - head), "total",
+					  (json_int_t)output_total(r->output, s)));
+	}
+	body = json_pack("{ss ss si so sI}", "outcome", outcome_name(r->outcome), "summary",
+			 result_describe(r, text, sizeof(text)), "status", result_exit_status(r), "usage",
+			 result_usage_json(r), "leftover", (json_int_t)r->leftover);
+	if (r->outcome == OUTCOME_SIGNAL)
+		json_object_set_new(body, "signal", json_integer(r->status));
+	json_object_set(body, "blocked", r->blocked);
+	if (run->error.code != PALE_OK)
+		json_object_set_new(body, "error", audit_text(run->error.message, strlen(run->error.message), 512));
+	if (audit_append(run->log, STAGE, "box.end", body, err) < 0 && run->error.code == PALE_OK)
+		run->error = *err;
+	snprintf(r->head, sizeof(r->head), "%s", audit_head(run->log));
+}
+
+static void clean_up(struct run *run)
+{
+	struct pale_err ignored;
+
+	terminal_leave(&run->terminal);
+	isolation_done(&run->box);
+	streams_free(run->streams);
+	notify_free(run->notify);
+	events_free(run->events);
+	usage_free(run->usage);
+	for (size_t i = 0; i < run->nwatched; i++)
+		event_free(run->watched[i]);
+	if (run->wall)
+		event_free(run->wall);
+	if (run->sample)
+		event_free(run->sample);
+	if (run->drain)
+		event_free(run->drain);
+	if (run->base)
+		event_base_free(run->base);
+	/* The box is dead and reaped, so its groups are empty, or will be in an instant. */
+	if (run->cgroup) {
+		(void)!cgroup_kill(run->cgroup, 1000, &ignored);
+		(void)!cgroup_destroy(run->cgroup, &ignored);
+	}
+}
+
+static void observe(void *arg, const json_t *event)
+{
+	struct run *run = arg;
+
+	run->req->on_event(run->req->arg, event);
+}
+
+/* The log of a run that never ran says so, and why. */
+static void write_failed_start(struct run *run, const struct pale_err *err)
+{
+	struct pale_err ignored;
+
+	(void)!audit_append(run->log, STAGE, "box.end",
+			    json_pack("{ss so si}", "outcome", outcome_name(OUTCOME_FAILED), "error",
+				      audit_text(err->message, strlen(err->message), 512), "status", 125),
+			    &ignored);
+}
+
+int supervise_run(const struct supervise_request *req, struct result *ret, struct pale_err *err)
+{
+	struct run run = {.req = req, .plan = req->plan, .result = ret, .box = BOX_INIT, .terminal = {.fd = -1}};
+	uint64_t begun = clock_mono_us();
+	struct timespec now;
+	int r;
+
+	*ret = (struct result){.outcome = OUTCOME_FAILED, .status = 125};
+	ret->changes = json_array();
+	ret->collected = json_array();
+	clock_gettime(CLOCK_REALTIME, &now);
+	/* A box that closes its input, or a reader outside that goes away, is an error code here. */
+	signal(SIGPIPE, SIG_IGN);
+	r = audit_create(&run.log, err);
+	if (r < 0)
+		return r;
+	snprintf(ret->id, sizeof(ret->id), "%s", audit_id(run.log));
+	if (req->on_event)
+		audit_observe(run.log, observe, &run);
+	r = req->keep_output ? output_new(req->plan->limits.output_bytes, &ret->output, err) : 0;
+	if (r == 0)
+		r = build(&run, err);
+	if (r == 0)
+		r = prepare_loop(&run, err);
+	if (r < 0) {
+		write_failed_start(&run, err);
+		clean_up(&run);
+		audit_free(run.log);
+		return r;
+	}
+	ret->setup_us = clock_mono_us() - begun;
+	log_ready(&run);
+	if (req->plan->command.tty) {
+		terminal_enter(&run.terminal, req->in);
+		terminal_copy_size(&run.terminal, streams_tty(run.streams));
+	}
+	run.started_us = clock_mono_us();
+	if (!run.decided) {
+		r = isolation_go(&run.box, err);
+		if (r < 0)
+			run_fail(&run, err);
+	}
+	if (event_base_dispatch(run.base) < 0) {
+		err_set(&run.error, PALE_E_SYSTEM, STAGE, 0, "the event loop failed");
+		run_end(&run, OUTCOME_FAILED);
+	}
+	terminal_leave(&run.terminal);
+	isolation_kill(&run.box);
+	isolation_reap(&run.box);
+	settle(&run);
+	harvest(&run, (int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
+	write_end(&run, err);
+	clean_up(&run);
+	r = audit_sync(run.log, err);
+	audit_free(run.log);
+	if (r < 0 && run.error.code == PALE_OK)
+		run.error = *err;
+	if (run.error.code != PALE_OK)
+		*err = run.error;
+	return 0;
+}
+
+static int kill_lost(void *arg, const char *id, struct pale_err *err)
+{
+	struct cgroup_host *host = arg;
+
+	if (host->kind == CGROUP_NONE)
+		cgroup_probe(host);
+	return host->kind == CGROUP_NONE ? 0 : cgroup_recover(host, id, err);
+}
+
+int supervise_recover(struct pale_err *err)
+{
+	struct cgroup_host host = {.kind = CGROUP_NONE};
+
+	return audit_recover(kill_lost, &host, err);
+}
