@@ -57,7 +57,7 @@ static void hear(struct init_message *m)
 		_exit(1);
 }
 
-static void run_command(char **argv, bool tty, const sigset_t *nothing)
+static void run_command(const char *program, char **argv, bool tty, const sigset_t *nothing)
 {
 	struct init_message m = {.kind = INIT_EXEC_FAILED};
 
@@ -66,7 +66,7 @@ static void run_command(char **argv, bool tty, const sigset_t *nothing)
 	if (tty)
 		ioctl(STDIN_FILENO, TIOCSCTTY, 0);
 	syscall(SYS_close_range, 3U, UINT_MAX, CLOSE_RANGE_CLOEXEC_FLAG);
-	execvp(argv[0], argv);
+	execv(program, argv);
 	m.value = errno;
 	tell(&m, 0);
 	_exit(m.value == ENOENT ? 127 : 126);
@@ -162,7 +162,7 @@ int main(int argc, char **argv)
 	bool tty;
 
 	prctl(PR_SET_DUMPABLE, 0);
-	if (argc < 3)
+	if (argc < 4)
 		return 1;
 	control_fd = next_number(&argv[1]);
 	dns_fd = next_number(&argv[1]);
@@ -185,7 +185,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	if (command == 0)
-		run_command(argv + 2, tty, &nothing);
+		run_command(argv[2], argv + 3, tty, &nothing);
 	/* From here on only the command holds the pipes: their end is its end. */
 	close(STDIN_FILENO);
 	close(STDOUT_FILENO);

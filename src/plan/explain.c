@@ -25,7 +25,9 @@ static json_t *step_json(const struct step *s)
 	set_text(o, "step", step_name(s->type));
 	set_text(o, "source", s->source);
 	set_text(o, "target", s->target);
-	set_text(o, "content", s->content);
+	/* A view is of this moment; that there is one is what the plan says. */
+	if (s->type != STEP_COVER)
+		set_text(o, "content", s->content);
 	set_number(o, "size_bytes", s->size_bytes);
 	set_number(o, "inodes", s->inodes);
 	set_number(o, "mode", s->mode);
@@ -90,6 +92,7 @@ json_t *plan_to_json(const struct plan *p)
 	json_object_set_new(o, "promises", promises);
 	json_object_set_new(o, "steps", steps);
 	json_object_set_new(o, "landlock", rules);
+	set_text(o, "program", p->command.program);
 	json_object_set_new(o, "argv", strings_json(p->command.argv));
 	json_object_set_new(o, "env", strings_json(p->command.env));
 	set_text(o, "cwd", p->command.cwd);

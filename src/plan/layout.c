@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/buf.h"
+#include "base/num.h"
 #include "base/str.h"
 #include "plan/etc.h"
 #include "plan/view.h"
@@ -555,32 +557,51 @@ static int emit_proc(struct layout *l, struct pale_err *err)
 	return r;
 }
 
+static int host_text(const char *path, struct buf *text)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : buf_read_fd(text, fd);
+}
+
 /* What tells programs how large the machine is, told for the box. In the nested profile /proc stays
  * uncovered, or the kernel would refuse the inner box a /proc of its own. */
 static int emit_views(struct layout *l, struct pale_err *err)
 {
-	_cleanup_free_ struct view *view = calloc(1, sizeof(*view));
+	static const char *const lists[] = {"online", "present", "possible"};
+	static const char *const covers[] = {"/proc/meminfo", "/proc/cpuinfo", "/proc/stat"};
 	struct plan *p = l->plan;
-	int r;
+	_cleanup_buf_ struct buf cpus = BUF_INIT(256);
+	struct step *s;
+	int r = view_cpu_list(&cpus, p->affinity) < 0 ? err_nomem(err, STAGE) : 0;
 
-	if (!view)
-		return err_nomem(err, STAGE);
-	r = view_make(&p->limits, p->affinity, view, err);
-	for (size_t i = 0; r == 0 && i < view->n; i++) {
-		const struct view_file *f = &view->files[i];
-		bool cover = str_starts(f->path, "/proc/");
-		struct step *s;
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(lists); i++) {
+		char path[64];
 
-		if (cover && p->profile == PROFILE_NESTED)
-			continue;
-		if (!cover)
-			r = make_parents(l, f->path, NULL, err);
+		snprintf(path, sizeof(path), "/sys/devices/system/cpu/%s", lists[i]);
+		r = make_parents(l, path, NULL, err);
 		if (r < 0)
 			break;
-		s = plan_add_step(p, cover ? STEP_COVER : STEP_FILE, NULL, f->path, f->content);
+		s = plan_add_step(p, STEP_FILE, NULL, path, cpus.data);
 		if (!s)
 			return err_nomem(err, STAGE);
 		s->mode = 0444;
+	}
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(covers) && p->profile != PROFILE_NESTED; i++) {
+		_cleanup_buf_ struct buf host = BUF_INIT(8 << 20), text = BUF_INIT(1 << 20);
+		int made = host_text(covers[i], &host);
+
+		/* A host without the file has nothing to cover. */
+		if (made == -ENOENT)
+			continue;
+		if (made == 0)
+			made = i == 0 ? view_meminfo(&text, host.data, p->limits.memory_bytes)
+			     : i == 1 ? view_cpuinfo(&text, host.data, p->affinity)
+				      : view_stat(&text, host.data, p->affinity);
+		if (made < 0)
+			return err_set(err, PALE_E_SYSTEM, STAGE, -made, "cannot make the box's %s", covers[i]);
+		if (!plan_add_step(p, STEP_COVER, NULL, covers[i], text.data))
+			return err_nomem(err, STAGE);
 	}
 	return r;
 }

@@ -63,6 +63,7 @@ void plan_free(struct plan *p)
 	free(p->collect);
 	free(p->overlays);
 	free(p->rules);
+	free(p->command.program);
 	free_strings(p->command.argv);
 	free_strings(p->command.env);
 	free(p->command.cwd);

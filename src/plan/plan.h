@@ -73,6 +73,7 @@ struct promise {
 
 /* What runs in the box, and how it is connected. */
 struct plan_command {
+	char *program;     /* absolute path, in the box, of what is executed */
 	char **argv;       /* NULL-terminated */
 	char **env;        /* NULL-terminated NAME=VALUE */
 	char *cwd;         /* absolute, in the box */

@@ -131,9 +131,11 @@ static int set_landlock(const struct plan *plan, struct pale_err *err)
 	if (!plan->landlock)
 		return 0;
 	r = landlock_new(&plan->host.landlock, &l, err);
+	if (r == 0 && plan->profile == PROFILE_NESTED)
+		r = landlock_scope_only(l, err);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < plan->nrules; i++) {
+	for (size_t i = 0; i < plan->nrules && plan->profile != PROFILE_NESTED; i++) {
 		_cleanup_close_ int fd = open(plan->rules[i].path, O_PATH | O_CLOEXEC);
 
 		if (fd < 0)
@@ -168,13 +170,14 @@ static int exec_init(const struct setup *s, int dns_fd, struct pale_err *err)
 
 	while (c->argv[argc])
 		argc++;
-	argv = calloc(argc + 3, sizeof(*argv));
+	argv = calloc(argc + 4, sizeof(*argv));
 	if (!argv)
 		return err_nomem(err, STAGE);
 	snprintf(handover, sizeof(handover), "%d,%d,%d", s->control_fd, dns_fd, c->tty ? 1 : 0);
 	argv[0] = (char *)(uintptr_t) "pale-init";
 	argv[1] = handover;
-	memcpy(argv + 2, c->argv, argc * sizeof(*argv));
+	argv[2] = c->program;
+	memcpy(argv + 3, c->argv, argc * sizeof(*argv));
 	/* These two, and descriptors 0 to 2, are all that goes along. */
 	if (fcntl(s->control_fd, F_SETFD, 0) < 0 || (dns_fd >= 0 && fcntl(dns_fd, F_SETFD, 0) < 0))
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot keep the control descriptor");

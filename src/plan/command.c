@@ -1,0 +1,242 @@
+/* The command: see command.h. In the supervisor; what the caller typed is trusted, the files that it
+ * names are only looked at. */
+#include "command.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "plan/interpreter.h"
+
+#define STAGE    "plan"
+#define MAX_CODE (4u << 20) /* of a script's text in the audit log */
+
+/* A NULL-terminated list of strings that is owned by the plan. */
+struct list {
+	char **items;
+	size_t n, cap;
+};
+
+static int list_add(struct list *l, const char *s, struct pale_err *err)
+{
+	if (l->n + 2 > l->cap) {
+		size_t cap = l->cap ? l->cap * 2 : 32;
+		char **items = reallocarray(l->items, cap, sizeof(*items));
+
+		if (!items)
+			return err_nomem(err, STAGE);
+		l->items = items;
+		l->cap = cap;
+	}
+	l->items[l->n] = strdup(s);
+	if (!l->items[l->n])
+		return err_nomem(err, STAGE);
+	l->items[++l->n] = NULL;
+	return 0;
+}
+
+static const char *env_get(char *const *env, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (; env && *env; env++)
+		if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
+			return *env + n + 1;
+	return NULL;
+}
+
+/* Sets NAME=VALUE, in place of an earlier one. */
+static int env_set(struct list *l, const char *name, const char *value, struct pale_err *err)
+{
+	_cleanup_free_ char *line = NULL;
+	size_t n = strlen(name);
+
+	if (asprintf(&line, "%s=%s", name, value) < 0) {
+		line = NULL;
+		return err_nomem(err, STAGE);
+	}
+	for (size_t i = 0; i < l->n; i++)
+		if (strncmp(l->items[i], name, n) == 0 && l->items[i][n] == '=') {
+			free(l->items[i]);
+			l->items[i] = take_ptr(line);
+			return 0;
+		}
+	return list_add(l, line, err);
+}
+
+static int make_env(struct plan *p, const struct plan_request *req, const struct toolchain *t,
+		    struct pale_err *err)
+{
+	_cleanup_buf_ struct buf path = BUF_INIT(65536);
+	const char *term = env_get(req->env, "TERM"), *columns = env_get(req->env, "COLORTERM");
+	struct list l = {0};
+	int r;
+
+	for (size_t i = 0; i < t->npath_dirs; i++)
+		buf_addf(&path, "%s:", t->path_dirs[i]);
+	buf_addf(&path, "%s/.local/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", p->home);
+	if (path.failed)
+		return err_nomem(err, STAGE);
+	r = env_set(&l, "PATH", path.data, err);
+	if (r == 0)
+		r = env_set(&l, "HOME", p->home, err);
+	if (r == 0)
+		r = env_set(&l, "USER", p->user, err);
+	if (r == 0)
+		r = env_set(&l, "LOGNAME", p->user, err);
+	if (r == 0)
+		r = env_set(&l, "SHELL", "/bin/bash", err);
+	if (r == 0)
+		r = env_set(&l, "LANG", "C.UTF-8", err);
+	if (r == 0)
+		r = env_set(&l, "PALE_BOX", "1", err);
+	if (r == 0 && req->tty)
+		r = env_set(&l, "TERM", term ? term : "xterm-256color", err);
+	if (r == 0 && req->tty && columns)
+		r = env_set(&l, "COLORTERM", columns, err);
+	for (size_t i = 0; r == 0 && i < t->nenv; i++)
+		r = env_set(&l, t->env[i].name, t->env[i].value, err);
+	for (size_t i = 0; r == 0 && i < req->policy->nenv; i++)
+		r = env_set(&l, req->policy->env[i].name, req->policy->env[i].value, err);
+	p->command.env = l.items;
+	return r;
+}
+
+/* Is the host directory `dir` shown at its own path? */
+static bool shown(const struct policy *policy, const char *dir)
+{
+	for (size_t i = 0; i < policy->nfiles; i++) {
+		const struct policy_file *f = &policy->files[i];
+		size_t n = strlen(f->path);
+
+		if ((f->access == ACCESS_READ || f->access == ACCESS_OVERLAY) && strcmp(f->path, f->from) == 0 &&
+		    strncmp(dir, f->path, n) == 0 && (dir[n] == '\0' || dir[n] == '/'))
+			return true;
+	}
+	return false;
+}
+
+static int make_cwd(struct plan *p, const struct plan_request *req, struct pale_err *err)
+{
+	const char *cwd = p->home;
+
+	for (size_t i = req->policy->nfiles; i-- > 0;)
+		if (req->policy->files[i].access == ACCESS_OVERLAY)
+			cwd = req->policy->files[i].path;
+	if (req->cwd && shown(req->policy, req->cwd))
+		cwd = req->cwd;
+	p->command.cwd = strdup(cwd);
+	return p->command.cwd ? 0 : err_nomem(err, STAGE);
+}
+
+/* The script's text, for the log. What cannot be read now will fail in its own words later. */
+static int keep_script(struct plan *p, const char *script, struct pale_err *err)
+{
+	_cleanup_close_ int fd = open(script, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct buf text = BUF_INIT(MAX_CODE);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || buf_read_fd(&text, fd) == -ENOMEM) {
+		buf_done(&text);
+		return 0;
+	}
+	(void)err;
+	p->command.code = text.data;
+	p->command.code_len = text.len;
+	return 0;
+}
+
+/* What the caller typed, as an interpreter's argv where it is code or a script. Returns the number of
+ * req->argv used up. */
+static int choose(const struct plan_request *req, struct interpreter *in, const char **ret_script,
+		  size_t *ret_used, struct pale_err *err)
+{
+	const char *first = req->argv ? req->argv[0] : NULL;
+
+	*ret_script = NULL;
+	*ret_used = 0;
+	if (req->code)
+		return interpreter_for_code(req->lang ? req->lang : "python", req->code, in, err);
+	if (!first)
+		return err_set(err, PALE_E_USAGE, STAGE, 0, "nothing to run: name a command, a script or -c CODE");
+	*ret_used = 1;
+	if (strcmp(first, "-") == 0)
+		return interpreter_for_stdin(req->lang ? req->lang : "python", in, err);
+	if (interpreter_is_script(first)) {
+		*ret_script = first;
+		return interpreter_for_script(first, in, err);
+	}
+	*in = (struct interpreter){.argv = {first}, .argc = 1};
+	return 0;
+}
+
+static int find_toolchain(const struct plan_request *req, const char *command, const char *first_arg,
+			  const char *script, struct toolchain *ret, struct pale_err *err)
+{
+	_cleanup_free_ const char **visible = calloc(req->policy->nfiles + 1, sizeof(*visible));
+	struct toolchain_request find = {
+		.command = command,
+		.first_arg = first_arg,
+		.path_env = env_get(req->env, "PATH"),
+		.home = env_get(req->env, "HOME"),
+		.cwd = req->cwd,
+		.script = script && strcmp(script, command) != 0 ? script : NULL,
+		.env = req->env,
+	};
+
+	if (!visible)
+		return err_nomem(err, STAGE);
+	for (size_t i = 0; i < req->policy->nfiles; i++)
+		if (shown(req->policy, req->policy->files[i].path))
+			visible[find.nvisible++] = req->policy->files[i].path;
+	find.visible = visible;
+	return toolchain_find(&find, ret, err);
+}
+
+int command_make(struct plan *p, const struct plan_request *req, struct toolchain *ret, struct pale_err *err)
+{
+	struct interpreter in = {0};
+	const char *script = NULL, *first_arg;
+	struct list argv = {0};
+	size_t used;
+	int r = choose(req, &in, &script, &used, err);
+
+	if (r < 0)
+		return r;
+	first_arg = in.argc > 1 ? in.argv[1] : req->argv && req->argv[0] ? req->argv[used] : NULL;
+	r = find_toolchain(req, in.argv[0], first_arg, script, ret, err);
+	if (r < 0)
+		return r;
+	p->command.program = strdup(ret->program);
+	if (!p->command.program)
+		return err_nomem(err, STAGE);
+	for (size_t i = 0; r == 0 && i < in.argc; i++) {
+		const char *arg = in.argv[i];
+
+		if (script && strcmp(arg, script) == 0 && i > 0 && ret->script)
+			arg = ret->script;
+		/* A script that is run by its own #! line goes by its name inside. */
+		if (i == 0 && script && strcmp(arg, script) == 0)
+			arg = ret->program;
+		r = list_add(&argv, arg, err);
+	}
+	used += in.argc > 1 ? 0 : ret->drop_args;
+	for (size_t i = used; r == 0 && req->argv && req->argv[0] && req->argv[i]; i++)
+		r = list_add(&argv, req->argv[i], err);
+	p->command.argv = argv.items;
+	p->command.tty = req->tty;
+	if (r == 0)
+		r = make_env(p, req, ret, err);
+	if (r == 0)
+		r = make_cwd(p, req, err);
+	if (r == 0 && req->code) {
+		p->command.code = strdup(req->code);
+		p->command.code_len = strlen(req->code);
+		r = p->command.code ? 0 : err_nomem(err, STAGE);
+	} else if (r == 0 && script) {
+		r = keep_script(p, script, err);
+	}
+	return r;
+}

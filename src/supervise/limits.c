@@ -1,0 +1,175 @@
+/* Limits that the supervisor watches: wall time by a timer, processor time and (where no cgroup does it)
+ * memory by reading counters, disk by the fill of the box's tmpfs.
+ *
+ * The next look is taken when a limit could first be reached, so that an idle box costs a wake-up every
+ * half second and a busy one is ended within a few milliseconds of its limit. */
+#include <inttypes.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "base/clock.h"
+#include "supervise/run.h"
+
+#define STAGE       "supervise"
+#define LOOK_MAX_MS 500
+#define LOOK_MIN_MS 5
+
+static void look_again(struct run *run, uint64_t ms)
+{
+	struct timeval tv = {.tv_sec = (time_t)(ms / 1000), .tv_usec = (suseconds_t)(ms % 1000) * 1000};
+
+	event_add(run->sample, &tv);
+}
+
+static void on_wall(evutil_socket_t fd, short what, void *arg)
+{
+	struct run *run = arg;
+	uint64_t used = (clock_mono_us() - run->started_us) / 1000;
+
+	(void)fd;
+	(void)what;
+	run_limit(run, LIMIT_WALL, used, run->plan->limits.wall_ms, true);
+}
+
+static void check_disk(struct run *run)
+{
+	struct result *r = run->result;
+	struct statvfs st;
+
+	if (run->box.data_fd < 0 || fstatvfs(run->box.data_fd, &st) < 0 || !st.f_blocks)
+		return;
+	if ((st.f_blocks - st.f_bfree) * st.f_frsize > r->disk_bytes)
+		r->disk_bytes = (st.f_blocks - st.f_bfree) * st.f_frsize;
+	if (st.f_files - st.f_ffree > r->disk_inodes)
+		r->disk_inodes = st.f_files - st.f_ffree;
+	if (st.f_bfree == 0)
+		run_limit(run, LIMIT_DISK, r->disk_bytes, st.f_blocks * st.f_frsize, false);
+	if (st.f_ffree == 0)
+		run_limit(run, LIMIT_INODES, r->disk_inodes, st.f_files, false);
+}
+
+/* What the kernel's counters of the box's groups say; false if there are none. */
+static bool look_at_cgroup(struct run *run, struct cgroup_usage *u)
+{
+	struct pale_err err;
+
+	if (!run->cgroup)
+		return false;
+	if (cgroup_usage(run->cgroup, u, &err) < 0) {
+		run_fail(run, &err);
+		return false;
+	}
+	if (u->memory_peak_bytes > run->result->memory_peak_bytes)
+		run->result->memory_peak_bytes = u->memory_peak_bytes;
+	if (u->processes_peak > run->result->processes_peak)
+		run->result->processes_peak = u->processes_peak;
+	return true;
+}
+
+static void check_cpu(struct run *run, uint64_t cpu_us, bool final)
+{
+	uint64_t max_us = run->plan->limits.cpu_ms * 1000;
+
+	if (cpu_us / 1000 > run->result->cpu_ms)
+		run->result->cpu_ms = cpu_us / 1000;
+	if (cpu_us >= max_us)
+		run_limit(run, LIMIT_CPU, cpu_us / 1000, run->plan->limits.cpu_ms, !final);
+}
+
+static uint64_t look(struct run *run, bool final)
+{
+	const struct policy_limits *limits = &run->plan->limits;
+	uint64_t next = LOOK_MAX_MS, left_us;
+	struct cgroup_usage g = {0};
+	struct usage_now now = {0};
+
+	check_disk(run);
+	if (look_at_cgroup(run, &g)) {
+		if (!run->plan->sample_cpu)
+			check_cpu(run, g.cpu_us, final);
+		if (!run->plan->sample_memory && g.oom_kills)
+			run_limit(run, LIMIT_MEMORY, g.memory_peak_bytes, limits->memory_bytes, !final);
+		if (g.processes_refused)
+			run_limit(run, LIMIT_PROCESSES, limits->processes, limits->processes, false);
+	}
+	if (run->usage && !final) {
+		next = usage_sample(run->usage, &now);
+		if (run->plan->sample_cpu)
+			check_cpu(run, now.cpu_us, false);
+		if (now.memory_peak_bytes > run->result->memory_peak_bytes)
+			run->result->memory_peak_bytes = now.memory_peak_bytes;
+		if (now.processes_peak > run->result->processes_peak)
+			run->result->processes_peak = now.processes_peak;
+		if (run->plan->sample_memory && now.memory_bytes > limits->memory_bytes)
+			run_limit(run, LIMIT_MEMORY, now.memory_bytes, limits->memory_bytes, true);
+		if (now.processes >= limits->processes)
+			run_limit(run, LIMIT_PROCESSES, now.processes, limits->processes, false);
+	}
+	/* Not before all its processors together could have used up what is left. */
+	left_us = limits->cpu_ms > run->result->cpu_ms ? (limits->cpu_ms - run->result->cpu_ms) * 1000 : 0;
+	if (left_us / run->plan->affinity / 1000 < next)
+		next = left_us / run->plan->affinity / 1000;
+	return next < LOOK_MIN_MS ? LOOK_MIN_MS : next;
+}
+
+static void on_sample(evutil_socket_t fd, short what, void *arg)
+{
+	struct run *run = arg;
+	uint64_t next = look(run, false);
+
+	(void)fd;
+	(void)what;
+	if (!run->box.reaped)
+		look_again(run, next);
+}
+
+/* The kernel killed something of the box because its memory was used up. Part of a box is worth nothing:
+ * all of it ends. */
+static void on_memory_event(evutil_socket_t fd, short what, void *arg)
+{
+	struct run *run = arg;
+	struct cgroup_usage u = {0};
+
+	(void)fd;
+	(void)what;
+	cgroup_drain(run->cgroup);
+	if (look_at_cgroup(run, &u) && u.oom_kills)
+		run_limit(run, LIMIT_MEMORY, u.memory_peak_bytes, run->plan->limits.memory_bytes, true);
+}
+
+int limits_start(struct run *run, struct pale_err *err)
+{
+	const struct policy_limits *limits = &run->plan->limits;
+	struct timeval wall = {.tv_sec = (time_t)(limits->wall_ms / 1000),
+			       .tv_usec = (suseconds_t)(limits->wall_ms % 1000) * 1000};
+	uint64_t first = run->plan->sample_memory ? LOOK_MIN_MS : LOOK_MAX_MS;
+	short events = 0;
+	int fd, r = 0;
+
+	run->wall = event_new(run->base, -1, 0, on_wall, run);
+	run->sample = event_new(run->base, -1, 0, on_sample, run);
+	if (!run->wall || !run->sample || event_add(run->wall, &wall) < 0)
+		return err_nomem(err, STAGE);
+	if (run->plan->sample_memory || run->plan->sample_cpu)
+		r = usage_new(run->box.pid, limits, &run->usage, err);
+	if (r < 0)
+		return r;
+	if (limits->cpu_ms / run->plan->affinity < first)
+		first = limits->cpu_ms / run->plan->affinity;
+	look_again(run, first < LOOK_MIN_MS ? LOOK_MIN_MS : first);
+	fd = run->cgroup ? cgroup_event_fd(run->cgroup, &events) : -1;
+	if (fd >= 0)
+		r = run_watch(run, fd, EV_READ, on_memory_event, err);
+	return r;
+}
+
+void limits_finish(struct run *run)
+{
+	(void)look(run, true);
+	/* Where nobody counted, init did, for what ended; it is of the box, so it can only be believed as
+	 * far as it goes. */
+	if (run->plan->sample_cpu && run->init_cpu_us / 1000 > run->result->cpu_ms)
+		run->result->cpu_ms = run->init_cpu_us / 1000;
+	if (run->plan->sample_memory && run->init_max_rss_bytes > run->result->memory_peak_bytes)
+		run->result->memory_peak_bytes = run->init_max_rss_bytes;
+}
