@@ -10,8 +10,10 @@
 
 /* One line a subcommand, in the order of `pale --help`. */
 extern const struct cli_command cli_policy_command;
+extern const struct cli_command cli_run_command;
 
 const struct cli_command *const cli_commands[] = {
+	&cli_run_command,
 	&cli_audit_command,
 	&cli_policy_command,
 	NULL,

@@ -36,7 +36,7 @@ int mount_restrict(int tree, uint64_t attributes, bool recursive)
 
 int mount_idmap(int tree, int userns_fd, bool recursive)
 {
-	struct mount_attr attr = {.attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)userns_fd};
+	struct mount_attr attr = {.attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (__u64)userns_fd};
 
 	return setattr(tree, &attr, recursive);
 }

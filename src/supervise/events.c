@@ -105,11 +105,10 @@ static void add_what(json_t *o, const struct notify_event *event)
 	}
 }
 
-void events_notify(void *arg, const struct notify_event *event)
+void events_notify(struct events *e, const struct notify_event *event)
 {
 	static const char *const kinds[] = {"call", "network", "file"};
 	static const char *const names[] = {"call.denied", "network.blocked", "file.blocked"};
-	struct events *e = arg;
 	json_t *body = json_object(), *entry = json_object();
 	_cleanup_buf_ struct buf key = BUF_INIT(8192);
 

@@ -14,8 +14,7 @@ struct events; /* opaque */
 int events_new(struct audit *log, struct events **ret, struct pale_err *err) _must_check_;
 void events_free(struct events *e);
 
-/* A notify_sink; arg is the struct events. */
-void events_notify(void *arg, const struct notify_event *event);
+void events_notify(struct events *e, const struct notify_event *event);
 /* A name that was asked for; hostile, and already checked for its length. program may be empty. */
 void events_lookup(struct events *e, const struct init_message *m, const char *program);
 /* Writes the totals of what was not told singly. */

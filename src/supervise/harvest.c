@@ -3,6 +3,7 @@
  * Runs in the supervisor when nothing of the box is alive; the trees are hostile in names and contents,
  * and are read by a child that has nothing to lose (src/files). A failure is in the log and the
  * result; the others go on. */
+#include <fcntl.h>
 #include <string.h>
 
 #include "base/fd.h"

@@ -39,6 +39,7 @@ struct notify {
 	size_t req_size, resp_size;
 	uint64_t answered;
 	struct notify_event scratch;
+	char resolver[256]; /* program that last asked for a name */
 };
 
 const char *notify_op_name(enum notify_op op)
@@ -254,4 +255,18 @@ int notify_handle(struct notify *n)
 void notify_flush(struct notify *n)
 {
 	notify_rate_flush(n->rate, n->config.sink, n->config.arg, &n->scratch);
+}
+
+void notify_resolver(const struct notify_call *call)
+{
+	struct notify_event *ev = notify_scratch(call->n);
+
+	notify_read_program(call->pid, ev);
+	snprintf(call->n->resolver, sizeof(call->n->resolver), "%s", ev->exe[0] ? ev->exe : ev->comm);
+	(void)notify_scratch(call->n);
+}
+
+const char *notify_last_resolver(const struct notify *n)
+{
+	return n->resolver;
 }

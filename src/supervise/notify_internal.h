@@ -40,6 +40,8 @@ void notify_detail(int nr, const uint64_t args[6], char *ret, size_t size);
 /* notify.c: fills in call and program, and counts and tells the event. Not if the process has gone
  * since: what was read may then be another's. */
 void notify_report(struct notify_call *call, struct notify_event *ev);
+/* This process is about to ask the box's resolver for a name. */
+void notify_resolver(const struct notify_call *call);
 /* The scratch event, empty. */
 struct notify_event *notify_scratch(struct notify *n);
 

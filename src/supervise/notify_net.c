@@ -89,7 +89,11 @@ static void tell(struct notify_call *call, uint64_t address, uint64_t len, bool 
 		return;
 	if (len > sizeof(a))
 		len = sizeof(a); /* the kernel refuses longer ones */
-	if (notify_read(call->pid, address, &a, (size_t)len) < 0 || !describe(&a, (size_t)len, ev))
+	if (notify_read(call->pid, address, &a, (size_t)len) < 0)
+		return;
+	if (a.sa.sa_family == AF_INET && is_loopback4(ntohl(a.in.sin_addr.s_addr)) && ntohs(a.in.sin_port) == 53)
+		notify_resolver(call);
+	if (!describe(&a, (size_t)len, ev))
 		return;
 	ev->kind = NOTIFY_NETWORK;
 	ev->op = connects ? NOTIFY_OP_CONNECT : NOTIFY_OP_SEND;

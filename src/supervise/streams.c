@@ -194,17 +194,14 @@ static int pump_new(struct streams *s, int n, int from, struct sink to, struct p
 	p->stream = n == 2 ? OUTPUT_STDERR : OUTPUT_STDOUT;
 	p->from = from;
 	p->to = to;
-	p->from_file = n == 0 && fstat(from, &st) == 0 && (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode));
+	/* Nor can /dev/null and its like be waited for. */
+	p->from_file = n == 0 && fstat(from, &st) == 0 &&
+		       (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode) || (S_ISCHR(st.st_mode) && !isatty(from)));
 	if (!p->from_file) {
 		p->readable = event_new(s->c.base, from, EV_READ, on_event, p);
-		if (!p->readable)
-			return err_nomem(err, STAGE);
-		/* /dev/null as input, for one, cannot be waited for either. */
-		if (event_add(p->readable, NULL) < 0) {
-			event_free(p->readable);
-			p->readable = NULL;
-			p->from_file = true;
-		}
+		if (!p->readable || event_add(p->readable, NULL) < 0)
+			return err_set(err, PALE_E_SYSTEM, STAGE, 0, "cannot wait for the %s",
+				       n == 0 ? "input: it is a directory or closed" : "output");
 	}
 	if (to.fd >= 0 && !to.always) {
 		p->writable = event_new(s->c.base, to.fd, EV_WRITE, on_event, p);

@@ -209,6 +209,13 @@ static void on_listener(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
+static void on_attempt(void *arg, const struct notify_event *event)
+{
+	struct run *run = arg;
+
+	events_notify(run->events, event);
+}
+
 static void before_stderr(void *arg, pid_t pid)
 {
 	struct run *run = arg;
@@ -422,8 +429,9 @@ static int prepare_loop(struct run *run, struct pale_err *err)
 		.profile = run->plan->profile,
 		.watch = run->plan->seccomp_watch,
 		.root = run->box.root_fd,
-		.sink = events_notify,
+		.sink = on_attempt,
 		.on_stderr = before_stderr,
+		.arg = run,
 	};
 	int r;
 
@@ -439,8 +447,6 @@ static int prepare_loop(struct run *run, struct pale_err *err)
 	}
 	streams.base = run->base;
 	r = events_new(run->log, &run->events, err);
-	notify.arg = run->events;
-	notify.stderr_arg = run;
 	if (r < 0)
 		close_fd(&notify.listener);
 	else if (notify.listener >= 0)
