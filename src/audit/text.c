@@ -6,8 +6,12 @@
 #include "base/buf.h"
 #include "base/str.h"
 
+#define TEXT_MAX (32u << 20) /* no line is longer, so that SIZE_MAX may stand for "the whole" */
+
 json_t *audit_text(const char *bytes, size_t len, size_t max)
 {
+	if (max > TEXT_MAX)
+		max = TEXT_MAX;
 	_cleanup_buf_ struct buf b = BUF_INIT(max + 8);
 	size_t i = 0;
 	bool cut = false;

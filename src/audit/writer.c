@@ -328,6 +328,20 @@ static json_t *cut(const json_t *v, unsigned depth)
 	}
 }
 
+/* The least: numbers and short texts, so that an outcome is never lost to a long list beside it. */
+static json_t *bare(const json_t *body)
+{
+	json_t *out = json_object(), *value;
+	const char *key;
+
+	json_object_foreach((json_t *)(uintptr_t)body, key,
+			    value) if (out && json_object_size(out) < CUT_CHILDREN &&
+				       strlen(key) < 64 && !json_is_object(value) &&
+				       !json_is_array(value) && json_string_length(value) <= 256)
+		json_object_set(out, key, value);
+	return out;
+}
+
 static int build(struct audit *a, const struct audit_event *e, const char *time, const char *stage,
 		 json_t **body)
 {
@@ -336,7 +350,7 @@ static int build(struct audit *a, const struct audit_event *e, const char *time,
 	a->line.max = e->flags & AUDIT_F_WHOLE ? WHOLE_MAX : EVENT_MAX;
 	r = chain_build(&a->head, a->id, time, stage, e->name, *body, &a->line);
 	for (int i = 0; r == -ENOSPC && !(e->flags & AUDIT_F_WHOLE) && i < 2; i++) {
-		json_t *less = i == 0 ? cut(*body, 0) : json_object();
+		json_t *less = i == 0 ? cut(*body, 0) : bare(*body);
 
 		if (!less || json_object_set_new(less, "cut", json_true()) < 0) {
 			json_decref(less);

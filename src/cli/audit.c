@@ -64,7 +64,7 @@ enum { OPT_SINCE = 1, OPT_OUTCOME, OPT_EVENT, OPT_JSON, OPT_N };
 static const struct cli_option list_options[] = {
 	{OPT_SINCE, 0, "since", "TIME", "runs started since then: 1h, 30d, 2026-01-31"},
 	{OPT_OUTCOME, 0, "outcome", "OUTCOME",
-	 "only runs that ended so (exit, wall, memory, running ...)"},
+	 "only runs that ended so: exit, signal, memory, \"wall time\", running ..."},
 	{OPT_EVENT, 0, "event", "NAME", "only runs with this event (network.blocked ...)"},
 	{OPT_N, 'n', "number", "N", "at most N runs, the newest (default 50; 0: all)"},
 	{OPT_JSON, 0, "json", NULL, "one JSON object a run"},
@@ -215,6 +215,8 @@ static int list_run(int argc, char **argv)
 		return err.code ? cli_fail(&err) : cli_flushed(CLI_EXIT_PALE);
 	if (!out.json && out.n == 0)
 		fprintf(stderr, "no runs\n");
+	audit_index_free(take_ptr(ix));
+	audit_prune_daily();
 	return cli_flushed(0);
 }
 
@@ -560,9 +562,11 @@ static int events_run(int argc, char **argv)
 }
 
 static const struct cli_command *const subcommands[] = {
-	&list_command,	  &cli_audit_show_command, &cli_audit_tail_command,
-	&verify_command,  &export_command,	   &prune_command,
-	&reindex_command, &events_command,	   NULL,
+	&list_command,		 &cli_audit_show_command,
+	&cli_audit_tail_command, &cli_audit_report_command,
+	&verify_command,	 &export_command,
+	&prune_command,		 &reindex_command,
+	&events_command,	 NULL,
 };
 
 const struct cli_command cli_audit_command = {

@@ -3,7 +3,8 @@
 
 #include "cli/cli.h"
 
-extern const struct cli_command cli_audit_command, cli_audit_show_command, cli_audit_tail_command;
+extern const struct cli_command cli_audit_command, cli_audit_show_command, cli_audit_tail_command,
+	cli_audit_report_command;
 
 /* Closes lost runs, killing what is left of them; says on stderr what failed. */
 void cli_audit_recover(void);

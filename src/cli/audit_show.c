@@ -189,7 +189,8 @@ static void put_end(const json_t *event, bool colour)
 	if (json_is_integer(status))
 		printf(" (status %" JSON_INTEGER_FORMAT ")", json_integer_value(status));
 	putchar('\n');
-	put_json("limit", json_object_get(event, "limit"));
+	put_json("summary", json_object_get(event, "summary"));
+	put_json("error", json_object_get(event, "error"));
 	put_usage(json_object_get(event, "usage"));
 }
 

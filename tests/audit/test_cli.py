@@ -195,6 +195,25 @@ def _():
     assert {"event.name", "pale.address", "pale.port"} <= names
 
 
+@test("report: one page, well formed, nothing from the log is markup")
+def _():
+    from html.parser import HTMLParser
+    tags = set()
+
+    class Parser(HTMLParser):
+        def handle_starttag(self, tag, attrs):
+            tags.add(tag)
+            assert not any(k.startswith("on") or k in ("src", "href") for k, _ in attrs), attrs
+
+    page = run("report", "last")
+    Parser().feed(page)
+    assert "script" not in tags and {"svg", "table", "pre"} <= tags, tags
+    assert "&lt;script&gt;" in page and "network.blocked" in page and "Content-Security-Policy" in page
+    run("report", "-o", str(state / "page.html"))
+    assert (state / "page.html").read_text() == page
+    (state / "page.html").unlink()
+
+
 @test("prune: oldest first, never a live run, never unapplied changes unless forced")
 def _():
     kept = make("changes")
