@@ -688,7 +688,7 @@ int toolchain_find(const struct toolchain_request *req, struct toolchain *ret, s
 		return err_set(err, PALE_E_USAGE, "plan", 0,
 			       "the working directory must be absolute");
 
-	if (!strchr(req->command, '/')) {
+	if (!req->is_file && !strchr(req->command, '/')) {
 		r = search(&p, req->command, NULL, 0, program);
 	} else {
 		const char *name = req->command + (str_starts(req->command, "./") ? 2 : 0);

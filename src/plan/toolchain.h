@@ -11,7 +11,9 @@
 /* All of it is the caller's own and trusted. The files that it names are not: they may lie in a
  * workspace that untrusted code has written. */
 struct toolchain_request {
-	const char *command;   /* argv[0] as typed: a name for $PATH, or a path */
+	const char *command; /* argv[0] as typed: a name for $PATH, or a path */
+	bool is_file; /* command is a path even without a slash: a script in the working directory
+		       */
 	const char *first_arg; /* argv[1] or NULL: rustup's +toolchain */
 	const char *path_env;  /* the caller's $PATH; NULL: the usual one */
 	const char *home;      /* the caller's, on the host; NULL if there is none */

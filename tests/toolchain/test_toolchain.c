@@ -113,6 +113,8 @@ static void test_scripts(void **state)
 	(void)state;
 	tree_file("work/run.sh", "#!/bin/sh\necho\n", 0755);
 	assert_found("./run.sh", "run T/work/run.sh\nbind T/work/run.sh\npath T/work");
+	assert_string_equal(tree_find("run.sh", NULL, ENV("IS_FILE=1")),
+			    "run T/work/run.sh\nbind T/work/run.sh\npath T/work");
 	tree_elf("home/interp/fisch", NULL, NULL, NULL);
 	tree_file("home/bin/a", "#! T/home/bin/b -x\n", 0755);
 	tree_file("home/bin/b", "#!T/home/interp/fisch\t--flag \n", 0755);

@@ -198,6 +198,7 @@ const char *tree_find(const char *command, const char *script, const char *const
 	struct pale_err err;
 	struct toolchain t;
 	size_t nvisible = 0;
+	bool is_file = false;
 	int r;
 
 	expand(home, "T/home");
@@ -217,10 +218,13 @@ const char *tree_find(const char *command, const char *script, const char *const
 			snprintf(home, sizeof(home), "%s", texts[i] + 5);
 		if (str_starts(texts[i], "VISIBLE="))
 			nvisible = (size_t)(snprintf(vis, sizeof(vis), "%s", texts[i] + 8) > 0);
+		if (strcmp(texts[i], "IS_FILE=1") == 0)
+			is_file = true;
 		if (str_starts(texts[i], "ARG="))
 			first_arg = texts[i] + 4;
 	}
 	struct toolchain_request req = {.command = cmd,
+					.is_file = is_file,
 					.first_arg = first_arg,
 					.path_env = path,
 					.home = home,
