@@ -21,8 +21,9 @@ static char *canonical(const struct policy *p)
 
 static void load(const char *text, size_t len, bool json)
 {
-	_cleanup_policy_ struct policy *p = NULL, *again = NULL;
-	_cleanup_free_ char *before = NULL, *after = NULL, *third = NULL;
+	_cleanup_policy_ struct policy *p = NULL, *again = NULL, *from_yaml = NULL;
+	_cleanup_free_ char *before = NULL, *after = NULL, *third = NULL, *yaml = NULL,
+			    *fourth = NULL;
 	struct pale_err err = {0};
 	char lines[4][160];
 
@@ -41,6 +42,12 @@ static void load(const char *text, size_t len, bool json)
 		abort();
 	third = canonical(again);
 	if (strcmp(after, third) != 0 || policy_widened(p, again, lines, 4) != 0)
+		abort();
+	if (policy_new(&from_yaml, &err) < 0 || policy_to_yaml(p, &yaml, &err) < 0 ||
+	    policy_load_memory(from_yaml, yaml, strlen(yaml), "yaml", "/base", false, &err) < 0)
+		abort();
+	fourth = canonical(from_yaml);
+	if (strcmp(after, fourth) != 0)
 		abort();
 	(void)!policy_check(p, &err);
 }

@@ -234,63 +234,6 @@ static const struct cli_command docs_command = {
 
 static const struct cli_command show_command;
 
-/* Whether YAML readers of any version take the text, without quotes, for the same text or number.
- */
-static bool plain_in_yaml(const char *s)
-{
-	static const char *const words[] = {"true", "false", "yes", "no", "on",
-					    "off",  "null",  "y",   "n"};
-	static const char set[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_/.-";
-
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-		if (strcasecmp(s, words[i]) == 0)
-			return false;
-	return *s && *s != '-' && *s != '.' && s[strspn(s, set)] == '\0';
-}
-
-static void print_yaml(json_t *j, int indent);
-
-static void print_yaml_value(json_t *j, int indent)
-{
-	bool empty = json_object_size(j) + json_array_size(j) == 0;
-	char *text;
-
-	if ((json_is_object(j) || json_is_array(j)) && !empty) {
-		putchar('\n');
-		print_yaml(j, indent + 2);
-		return;
-	}
-	if (json_is_string(j) && plain_in_yaml(json_string_value(j))) {
-		printf(" %s\n", json_string_value(j));
-		return;
-	}
-	/* Quoted as in JSON, which YAML reads likewise: pure ASCII, so safe for a terminal. */
-	text = json_dumps(j, JSON_ENCODE_ANY);
-	printf(" %s\n", text ? text : "null");
-	free(text);
-}
-
-static void print_yaml(json_t *j, int indent)
-{
-	const char *key;
-	json_t *value;
-	size_t i;
-
-	json_object_foreach(j, key, value)
-	{
-		printf("%*s%s:", indent, "", key);
-		print_yaml_value(value, indent);
-	}
-	json_array_foreach(j, i, value)
-	{
-		char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_SORT_KEYS);
-
-		printf("%*s- %s\n", indent, "", text ? text : "null");
-		free(text);
-	}
-}
-
 static int run_show(int argc, char **argv)
 {
 	_cleanup_cli_args_ struct cli_args args = CLI_ARGS(&show_command, argc, argv);
@@ -309,17 +252,17 @@ static int run_show(int argc, char **argv)
 	if (args.argc > 0)
 		return cli_usage(show_command.name, "takes no arguments; a file is named with -p");
 	if (cli_policy(&args, NULL, &p, &err) < 0 || policy_check(p, &err) < 0 ||
-	    policy_to_json(p, &text, &err) < 0) {
+	    (json ? policy_to_json(p, &text, &err) : policy_to_yaml(p, &text, &err)) < 0) {
 		cli_fail(&err);
 		return 1;
 	}
+	if (!json)
+		return print_text(text);
+	/* ASCII only: a path may hold what a terminal obeys. */
 	j = json_loads(text, 0, NULL);
-	if (json)
-		json_dumpf(j, stdout, JSON_INDENT(2) | JSON_SORT_KEYS);
-	else
-		print_yaml(j, 0);
+	json_dumpf(j, stdout, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_ENSURE_ASCII);
 	json_decref(j);
-	return print_text(json ? "\n" : "");
+	return print_text("\n");
 }
 
 static const struct cli_command show_command = {

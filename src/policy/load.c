@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/str.h"
@@ -368,6 +369,7 @@ static int load_file(struct policy *p, const char *path,
 	_cleanup_buf_ struct buf text = BUF_INIT(NODE_MAX_BYTES);
 	_cleanup_free_ char *base = NULL;
 	_cleanup_close_ int fd = -1;
+	struct stat st;
 	int r;
 
 	fd = standard ? fcntl(0, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -381,7 +383,11 @@ static int load_file(struct policy *p, const char *path,
 	if (r < 0)
 		return err_set(err, PALE_E_SYSTEM, "policy", -r, "cannot read the policy %s",
 			       QUOTED(path));
-	r = base_of(standard ? "." : path, &base, err);
+	/* A pipe (`-p <(...)`) has no directory of its own. */
+	if (fstat(fd, &st) < 0)
+		return err_set(err, PALE_E_SYSTEM, "policy", errno, "cannot examine %s",
+			       QUOTED(path));
+	r = base_of(S_ISREG(st.st_mode) && !standard ? path : ".", &base, err);
 	if (r < 0)
 		return r;
 	return load_text(p, text.data ? text.data : "", text.len,

@@ -11,7 +11,8 @@
 
 static bool valid_user(const char *s)
 {
-	if ((*s < 'a' || *s > 'z') && *s != '_')
+	/* `nobody` is the name of what belongs to no user of the box. */
+	if (((*s < 'a' || *s > 'z') && *s != '_') || strcmp(s, "nobody") == 0)
 		return false;
 	return strlen(s) <= 31 && s[strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789_-")] == '\0';
 }
@@ -77,8 +78,9 @@ const struct policy_option policy_options[] = {
 		"root file system, of which /usr is taken.",
 	 .example = "image: host", .also = "rootfs root"},
 	{.key = "user", .type = OPTION_TEXT, .offset = P(user), .def = "agent",
-	 .pattern = "^[a-z_][a-z0-9_-]{0,30}$", .valid = valid_user, .widens = WIDENS_CHANGE,
-	 .expected = "a user name: lower-case letters, digits, `_` and `-`, at most 31",
+	 .pattern = "^(?!nobody$)[a-z_][a-z0-9_-]{0,30}$", .valid = valid_user, .widens = WIDENS_CHANGE,
+	 .expected = "a user name, other than nobody: lower-case letters, digits, `_` and `-`, at most "
+		     "31",
 	 .doc = "The user's name inside. `root` is root of the box's own user namespace only, "
 		"without capabilities.",
 	 .example = "user: agent", .also = "username uid"},

@@ -29,6 +29,13 @@ int path_absolute(char **ret, const char *path, const char *base, bool dotdot, s
 
 	if (!*path)
 		return err_set(err, PALE_E_POLICY, "policy", 0, "an empty path");
+	/* Written for a shell, it would become a directory named "~" under base. */
+	if (str_starts(path, "~/") || str_starts(path, "$HOME") || str_starts(path, "${"))
+		return err_set(err, PALE_E_POLICY, "policy", 0,
+			       "%s: ~ and variables are not expanded: write the path itself (or, "
+			       "if such a "
+			       "name is meant, ./ before it)",
+			       QUOTED(path));
 	if (!dotdot && path_has_dotdot(path))
 		return err_set(err, PALE_E_POLICY, "policy", 0,
 			       "%s: \"..\" cannot be part of a path in the box: write the absolute "

@@ -127,7 +127,9 @@ int policy_widened(const struct policy *file, const struct policy *flags, char l
  * hashed and what another process is given; loading it gives the same policy. Owned by the caller.
  */
 int policy_to_json(const struct policy *p, char **ret, struct pale_err *err) _must_check_;
-/* SHA-256 of that text in hex. */
+/* The same as YAML for people, in the order of the options table. */
+int policy_to_yaml(const struct policy *p, char **ret, struct pale_err *err) _must_check_;
+/* SHA-256 of the canonical text in hex. */
 int policy_digest(const struct policy *p, char ret[static 65], struct pale_err *err) _must_check_;
 
 /* The generated texts; owned by the caller. policy_init_text() is a commented policy to start from:

@@ -131,6 +131,10 @@ with tempfile.TemporaryDirectory(prefix="pale-policy.") as tmp:
     for size in ("1", "0"):
         check(f"--rw with too little: {size}", "too little" in files("--rw", f"o:{size}"), files("--rw", f"o:{size}"))
 
+    done = subprocess.run(["bash", "-c", '"$1" policy show -p <(printf "pale: 1\\nfiles: [{from: x}]\\n")', "bash", pale],
+                          capture_output=True, cwd=tmp)
+    check("a policy from a pipe counts paths from the working directory", f"{tmp}/x".encode() in done.stdout, done.stderr)
+
     got = shown("-p", "strict", "--timeout", "5", "--cpu-time", "2m", "--cpus", ".5", cwd=tmp)
     check("a flag's error names the flag", isinstance(got, str) and "--cpus: limits.cpus: expected a number" in got, got)
     got = shown("--memory", "1GiB", "-p", "strict", "--timeout", "5", "--cpu-time", "2m", "--cpus", "0.5", "--processes", "9",
@@ -191,7 +195,9 @@ with tempfile.TemporaryDirectory(prefix="pale-policy.") as tmp:
                 ("no version", {}), ("another version", {"pale": 2}), ("an unknown key", {"pale": 1, "memory": 1}),
                 ("network", {"pale": 1, "network": {}}), ("an unknown limit", {"pale": 1, "limits": {"wal": 1}}),
                 ("a misspelt unit", {"pale": 1, "limits": {"memory": "5 parsecs"}}), ("an unknown word", {"pale": 1, "kernel": {"profile": "x"}}),
-                ("a name for a user", {"pale": 1, "user": "A B"}), ("an unknown backend", {"pale": 1, "isolation": ["process", "x"]}),
+                ("a user named nobody", {"pale": 1, "user": "nobody"}), ("a long name", {"pale": 1, "user": "a" * 32}),
+                ("a user name with a digit first", {"pale": 1, "user": "1a"}), ("a relative image", {"pale": 1, "image": "x/y"}),
+                ("an image of /", {"pale": 1, "image": "/"}), ("a name for a user", {"pale": 1, "user": "A B"}), ("an unknown backend", {"pale": 1, "isolation": ["process", "x"]}),
                 ("an entry without a place", {"pale": 1, "files": [{"access": "read"}]}), ("an unknown access", {"pale": 1, "files": [{"path": "/a", "access": "rw"}]}),
                 ("a variable's name", {"pale": 1, "env": {"A-B": "1"}}), ("a variable of Pale's", {"pale": 1, "env": {"PALE_X": "1"}}),
                 ("a list as best effort", {"pale": 1, "best_effort": "memory"}), ("an unknown item", {"pale": 1, "best_effort": ["x"]})):
@@ -199,6 +205,14 @@ with tempfile.TemporaryDirectory(prefix="pale-policy.") as tmp:
                 json.dump(policy, f)
             loader = run("policy", "check", os.path.join(tmp, "wrong.json")).returncode
             same(f"schema and loader refuse {what}", (validator.is_valid(policy), loader), (False, 1))
+
+# Names that stand in texts: the flags of the documentation, the shipped policies of the help.
+help_text = run("policy", "show", "--help").stdout.decode()
+missing = [f for f in re.findall(r"`(--[a-z-]+)", read("docs/policy.md").decode()) if f + " " not in help_text.replace("\n", " ")]
+check("each flag of docs/policy.md is one", not missing, missing)
+named = re.search(r"NAME is a shipped policy \((.*?)\)", run("policy", "init", "--help").stdout.decode()).group(1)
+same("the help of init names the shipped policies", sorted(named.split(", ")),
+     sorted(n[:-len(".yaml")] for n in os.listdir(os.path.join(source, "policies"))))
 
 # The command line's own tables: no option twice, and help for each.
 commands = json.loads(run("--dump-commands").stdout)

@@ -66,6 +66,10 @@ static const struct wrong wrong_yaml[] = {
 	{"pale: 1\nlimits:\n", "f.yaml:2:8: limits: expected a mapping"},
 	{"pale: 1\nuser: no\n", "f.yaml:2:7: user: expected a user name"},
 	{"pale: 1\nuser: ~\n", "f.yaml:2:7: user: expected a user name"},
+	{"pale: 1\nuser: nobody\n", "f.yaml:2:7: user: expected a user name"},
+	{"pale: 1\nfiles: [{from: ~/x}]\n",
+	 "f.yaml:2:9: \"~/x\": ~ and variables are not expanded"},
+	{"pale: 1\nfiles: [{from: $HOME/x}]\n", "f.yaml:2:9: \"$HOME/x\": ~ and variables"},
 	{"pale: 1\nuser: Root\n", "f.yaml:2:7: user: expected a user name"},
 	{"pale: 1\nuser: \"a\\0b\"\n", "f.yaml:2:7: a NUL byte"},
 	{"pale: 1\nimage: rootfs\n", "f.yaml:2:8: image: expected `host` or the absolute path"},
@@ -320,8 +324,8 @@ static void test_any_bytes(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		_cleanup_policy_ struct policy *p = NULL, *again = NULL;
-		_cleanup_free_ char *text = NULL;
+		_cleanup_policy_ struct policy *p = NULL, *again = NULL, *third = NULL;
+		_cleanup_free_ char *text = NULL, *yaml = NULL;
 		struct pale_err err;
 
 		assert_int_equal(policy_new(&p, &err), 0);
@@ -336,6 +340,15 @@ static void test_any_bytes(void **state)
 		assert_string_equal(again->files[0].path, names[i]);
 		assert_string_equal(again->files[0].from, names[i]);
 		assert_string_equal(again->env[0].value, names[i]);
+		/* Likewise as YAML, which is also safe to show. */
+		assert_int_equal(policy_to_yaml(p, &yaml, &err), 0);
+		assert_null(strpbrk(yaml, "\x01\x7f\x1b"));
+		assert_null(strstr(yaml, "\xe2\x80\xae"));
+		assert_int_equal(policy_new(&third, &err), 0);
+		if (load_text(third, yaml, false, &err) < 0)
+			fail_msg("%s\n%s", err.message, yaml);
+		assert_string_equal(third->files[0].path, names[i]);
+		assert_string_equal(third->env[0].value, names[i]);
 	}
 }
 

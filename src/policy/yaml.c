@@ -1,0 +1,143 @@
+/* A policy as YAML for people: every default written out, in the order of the options table. Any
+ * reader of YAML 1.1 or 1.2 takes it for the same policy, and a terminal shows it as it is: what it
+ * could obey is escaped. */
+#include "policy/policy.h"
+
+#include <string.h>
+
+#include "base/str.h"
+#include "policy/model.h"
+#include "policy/options.h"
+
+/* Whether readers of any version take the text, without quotes, for the same text or number. */
+static bool plain(const char *s)
+{
+	static const char *const words[] = {"true", "false", "yes", "no", "on",
+					    "off",  "null",  "y",   "n",  "~"};
+	static const char set[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				  "0123456789_/.-";
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (strcasecmp(s, words[i]) == 0)
+			return false;
+	return *s && *s != '-' && *s != '.' && s[strspn(s, set)] == '\0';
+}
+
+static unsigned code_point(const char *s, size_t n)
+{
+	unsigned c = n == 1 ? (unsigned char)*s : (unsigned char)*s & (0xffu >> (n + 1));
+
+	for (size_t i = 1; i < n; i++)
+		c = c << 6 | ((unsigned char)s[i] & 0x3fu);
+	return c;
+}
+
+/* In double quotes. Characters that str_escape() would not show are \xNN, \uNNNN or \UNNNNNNNN. */
+static void add_quoted(struct buf *b, const char *s, size_t len)
+{
+	buf_adds(b, "\"");
+	for (size_t i = 0; i < len;) {
+		size_t n = 1;
+		char shown[32];
+		unsigned c;
+
+		while (i + n < len && ((unsigned char)s[i + n] & 0xc0) == 0x80)
+			n++;
+		str_escape_into(shown, sizeof(shown), s + i, n);
+		c = code_point(s + i, n);
+		if (n == 1 && (c == '"' || c == '\\'))
+			buf_addf(b, "\\%c", (char)c);
+		else if (strlen(shown) == n && memcmp(shown, s + i, n) == 0)
+			buf_add(b, s + i, n);
+		else if (c <= 0xff)
+			buf_addf(b, "\\x%02x", c);
+		else
+			buf_addf(b, c > 0xffff ? "\\U%08x" : "\\u%04x", c);
+		i += n;
+	}
+	buf_adds(b, "\"");
+}
+
+static void add_text(struct buf *b, const char *s)
+{
+	size_t len = strlen(s);
+
+	if (str_utf8_prefix(s, len) != len) {
+		buf_adds(b, "{hex: \"");
+		for (size_t i = 0; i < len; i++)
+			buf_addf(b, "%02x", (unsigned char)s[i]);
+		buf_adds(b, "\"}");
+	} else if (plain(s)) {
+		buf_adds(b, s);
+	} else {
+		add_quoted(b, s, len);
+	}
+}
+
+static void add_value(struct buf *b, const struct policy_option *o, const void *base)
+{
+	_cleanup_buf_ struct buf value = BUF_INIT(8192);
+
+	option_format(o, base, &value);
+	if (o->type == OPTION_WORDS)
+		buf_addf(b, "[%s]", value.len ? value.data : "");
+	else
+		add_text(b, value.data ? value.data : "");
+	b->failed = b->failed || value.failed;
+}
+
+static void add_entry(struct buf *b, const struct policy_file *f)
+{
+	size_t n = 0;
+
+	buf_adds(b, "  - {");
+	for (const struct policy_option *o = policy_options; o->key; o++) {
+		const char *text = "";
+
+		if (!option_in_group(o, "files[]"))
+			continue;
+		if (o->type == OPTION_PATH)
+			memcpy(&text, (const char *)f + o->offset, sizeof(text));
+		if (!text || (o->type == OPTION_SIZE && option_number(o, f) == 0))
+			continue;
+		buf_addf(b, "%s%s: ", n++ ? ", " : "", option_name(o));
+		add_value(b, o, f);
+	}
+	buf_adds(b, "}\n");
+}
+
+int policy_to_yaml(const struct policy *p, char **ret, struct pale_err *err)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT(256u << 20);
+
+	for (const struct policy_option *o = policy_options; o->key; o++) {
+		if (strchr(o->key, '['))
+			continue;
+		buf_addf(&b, "%s%s:", strchr(o->key, '.') ? "  " : "", option_name(o));
+		if (o->type == OPTION_FILES) {
+			buf_adds(&b, p->nfiles ? "\n" : " []\n");
+			for (size_t i = 0; i < p->nfiles; i++)
+				add_entry(&b, &p->files[i]);
+		} else if (o->type == OPTION_ENV) {
+			buf_adds(&b, p->nenv ? "\n" : " {}\n");
+			for (size_t i = 0; i < p->nenv; i++) {
+				buf_adds(&b, "  ");
+				/* `y` and `no` are names of variables, too. */
+				add_text(&b, p->env[i].name);
+				buf_adds(&b, ": ");
+				add_text(&b, p->env[i].value);
+				buf_adds(&b, "\n");
+			}
+		} else if (o->type == OPTION_GROUP) {
+			buf_adds(&b, "\n");
+		} else {
+			buf_adds(&b, " ");
+			add_value(&b, o, p);
+			buf_adds(&b, "\n");
+		}
+	}
+	if (b.failed)
+		return err_nomem(err, "policy");
+	*ret = take_ptr(b.data);
+	return 0;
+}
