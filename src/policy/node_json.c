@@ -167,6 +167,8 @@ int node_from_json(struct node **ret, const char *text, size_t len, const char *
 	if (strlen(copy) != len)
 		return node_err(name, 1, 1, err, "a NUL byte cannot be part of a policy");
 	j = json_loadb(copy, len, JSON_REJECT_DUPLICATES, &e);
+	if (!j && json_error_code(&e) == json_error_out_of_memory)
+		return err_nomem(err, "policy");
 	if (!j)
 		return node_err(name, e.line > 0 ? (unsigned)e.line : 1,
 				e.column > 0 ? (unsigned)e.column : 1, err, "this is not JSON: %s",
