@@ -142,8 +142,10 @@ int audit_prune(const struct audit_prune *how, struct audit_pruned *ret, struct 
 	int r = audit_state_open(&s, err);
 
 	*ret = (struct audit_pruned){0};
-	if (r >= 0)
+	if (r >= 0) {
+		memcpy(ret->path, s.path, sizeof(ret->path));
 		r = audit_index_open(false, &ix, err);
+	}
 	if (r >= 0)
 		r = audit_index_query(ix, &all, collect, &l, err);
 	_cleanup_free_ struct item *items = l.items;

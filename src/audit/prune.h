@@ -21,6 +21,7 @@ struct audit_prune {
 struct audit_pruned {
 	uint64_t runs, bytes; /* removed */
 	uint64_t kept_runs, kept_bytes;
+	char path[4096];	  /* the state directory that it was done in */
 	uint64_t unapplied, live; /* runs that would have gone, and why they did not */
 };
 

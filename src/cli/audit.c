@@ -487,9 +487,10 @@ static int prune_run(int argc, char **argv)
 	cli_audit_recover();
 	if (audit_prune(&how, &done, &err) < 0)
 		return cli_fail(&err);
-	printf("%s %lu run%s (%.1f MiB); kept %lu (%.1f MiB)\n",
+	printf("%s %lu run%s (%.1f MiB) of %s; kept %lu (%.1f MiB)\n",
 	       how.dry_run ? "would remove" : "removed", done.runs, done.runs == 1 ? "" : "s",
-	       (double)done.bytes / 1048576, done.kept_runs, (double)done.kept_bytes / 1048576);
+	       (double)done.bytes / 1048576, QUOTED(done.path), done.kept_runs,
+	       (double)done.kept_bytes / 1048576);
 	if (done.unapplied)
 		printf("%lu kept although old: their changes are neither applied nor discarded\n",
 		       done.unapplied);

@@ -123,6 +123,34 @@ static void put_json(const char *label, const json_t *v)
 		printf("%-9s %s\n", label, text);
 }
 
+/* As it was typed, more or less; the code, which has a place of its own, is not repeated. */
+static void put_command(const json_t *event)
+{
+	const json_t *argv = json_object_get(event, "argv"), *word;
+	const char *code = json_string_value(json_object_get(event, "code"));
+	size_t i;
+
+	if (!json_array_size(argv))
+		return;
+	printf("%-9s", "command");
+	json_array_foreach((json_t *)(uintptr_t)argv, i, word)
+	{
+		_cleanup_buf_ struct buf b = BUF_INIT(8u << 20);
+		const char *w = json_string_value(word);
+		size_t n = json_string_length(word);
+		bool plain = n > 0;
+
+		for (size_t k = 0; plain && k < n; k++)
+			plain = w[k] > ' ' && w[k] < 0x7f &&
+				!strchr("\"'\\$`;&|<>()*?[]{}!#~", w[k]);
+		if (w && code && *code && strcmp(w, code) == 0)
+			printf(" (the code)");
+		else if (w && str_escape(&b, w, n) == 0)
+			printf(plain ? " %s" : " \"%s\"", b.data ? b.data : "");
+	}
+	putchar('\n');
+}
+
 static void put_usage(const json_t *usage)
 {
 	static const char *const units[] = {"ms", "bytes"};
@@ -167,7 +195,7 @@ static void put_start(const json_t *event)
 	printf("%-9s %s\n", "started", audit_local_time(time, local));
 	put_json("by", json_object_get(event, "user"));
 	put_json("in", json_object_get(event, "cwd"));
-	put_json("command", json_object_get(event, "argv"));
+	put_command(event);
 	const char *code = json_string_value(json_object_get(event, "code"));
 
 	if (code && *code) {

@@ -221,7 +221,8 @@ def _():
     live = p.stdout.readline().decode().strip()
     assert rows()[1]["unapplied"] is True
     before = len(rows())
-    assert "would remove" in run("prune", "--max-size", "1", "--dry-run") and len(rows()) == before
+    would = run("prune", "--max-size", "1", "--dry-run")
+    assert "would remove" in would and str(state) in would and len(rows()) == before
     run("prune", "--older-than", "1d")
     assert len(rows()) == before
     run("prune", "--max-size", "1")
