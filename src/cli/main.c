@@ -112,7 +112,7 @@ static int help(const struct cli_command *const *commands, int argc, char **argv
 	       "Runs code that nobody has reviewed, in a sandbox that holds.\n\nCommands:\n");
 	for (size_t i = 0; commands[i]; i++)
 		printf("  %-12s  %s\n", commands[i]->name, commands[i]->summary);
-	printf("\n`pale COMMAND --help` tells more.\n");
+	printf("\n`pale COMMAND --help` tells more; `pale --version` which one this is.\n");
 	return fflush(stdout) == 0 ? 0 : CLI_EXIT_PALE;
 }
 

@@ -108,11 +108,26 @@ static const struct cli_option *row_by_id(const struct parser *p, int id)
 	return NULL;
 }
 
+/* The word of argv in which the option stands that getopt_long has just returned. */
+static const char *option_word(const struct cli_args *args, const struct cli_option *o)
+{
+	bool apart = o && o->arg && optarg == args->argv[optind - 1];
+
+	return args->argv[optind - (apart ? 2 : 1)];
+}
+
+/* getopt_long takes --mem for --memory. What is short for one option now may be short for two in
+ * the next version, or for another one: a script says what it means. */
+static bool abbreviated(const char *word, const struct cli_option *o)
+{
+	return str_starts(word, "--") &&
+	       (strcspn(word + 2, "=") != strlen(o->name) || !str_starts(word + 2, o->name));
+}
+
 /* What is wrong with the option at which getopt_long stopped, in words. */
-static void report(struct cli_args *args, int c)
+static void report(struct cli_args *args, int c, const char *word)
 {
 	const struct parser *p = args->parser;
-	const char *word = args->argv[optind - 1];
 	const struct cli_option *o = row_by_id(p, optopt);
 	const char *best = NULL;
 	size_t len, distance = 3;
@@ -129,14 +144,17 @@ static void report(struct cli_args *args, int c)
 			  letter[0] > ' ' && letter[0] < 0x7f ? letter : "?");
 		return;
 	}
-	if (o && !o->arg) {
+	if (c == '?' && o && !o->arg && strchr(word, '=')) {
 		cli_usage(args->command->name, "--%s takes no argument", o->name);
 		return;
 	}
 	len = strcspn(word, "=");
 	snprintf(name, sizeof(name), "%.*s", (int)(len < 60 ? len : 60), word);
-	for (size_t i = 0; i < p->n; i++) {
-		size_t d = str_distance(name + 2, p->rows[i]->name, distance);
+	for (size_t i = 0; i < p->n && name[2]; i++) {
+		/* A beginning of it, or near it. */
+		size_t d = str_starts(p->rows[i]->name, name + 2)
+				   ? 0
+				   : str_distance(name + 2, p->rows[i]->name, distance);
 
 		if (d < distance) {
 			distance = d;
@@ -170,14 +188,16 @@ int cli_next(struct cli_args *args, const char **ret_value)
 		opterr = 0;
 	}
 	for (;;) {
-		int c = getopt_long(args->argc, args->argv, p->letters, p->longs, NULL);
 		const struct cli_option *o;
+		int c;
 
+		optopt = 0;
+		c = getopt_long(args->argc, args->argv, p->letters, p->longs, NULL);
 		if (c == -1)
 			break;
 		o = c == '?' || c == ':' ? NULL : row_by_id(p, c);
-		if (!o) {
-			report(args, c);
+		if (!o || abbreviated(option_word(args, o), o)) {
+			report(args, o ? '?' : c, option_word(args, o));
 			return -1;
 		}
 		if (o->id == ID_HELP) {

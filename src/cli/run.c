@@ -21,9 +21,11 @@ enum {
 
 static const struct cli_option options[] = {
 	{OPT_CODE, 'c', "code", "CODE", "run CODE instead of a file; see --lang"},
-	{OPT_LANG, 0, "lang", "LANG", "language of CODE or of code on standard input", .complete = "python|node|bash|sh"},
+	{OPT_LANG, 0, "lang", "LANG", "language of CODE or of code on standard input",
+	 .complete = "python|node|bash|sh"},
 	{OPT_TTY, 't', "tty", NULL, "give the command a terminal"},
-	{OPT_JSON, 0, "json", NULL, "print one JSON object with output, outcome, usage and what was blocked"},
+	{OPT_JSON, 0, "json", NULL,
+	 "print one JSON object with output, outcome, usage and what was blocked"},
 	{OPT_QUIET, 'q', "quiet", NULL, "no line about limits and blocked attempts at the end"},
 	{0},
 };
@@ -51,10 +53,14 @@ static void print_summary(const struct result *r)
 	if (limited)
 		fprintf(stderr, "%spale: %s%s\n", on, result_describe(r, text, sizeof(text)), off);
 	if (json_array_size(r->blocked))
-		fprintf(stderr, "%spale: %zu kinds of attempts were blocked; see `pale audit show %s --blocked`%s\n", on,
-			json_array_size(r->blocked), r->id, off);
+		fprintf(stderr,
+			"%spale: %zu kinds of attempts were blocked; see `pale audit show %s "
+			"--blocked`%s\n",
+			on, json_array_size(r->blocked), r->id, off);
 	if (r->leftover)
-		fprintf(stderr, "%spale: %llu processes were still running when the command ended; they were killed%s\n",
+		fprintf(stderr,
+			"%spale: %llu processes were still running when the command ended; they "
+			"were killed%s\n",
 			on, (unsigned long long)r->leftover, off);
 	for (size_t i = 0; i < json_array_size(r->changes); i++)
 		fprintf(stderr, "pale: changes were kept; see `pale diff %s`\n", r->id);
@@ -78,8 +84,8 @@ static json_t **widened(const struct policy *file, const struct policy *policy)
 	json_t **notes = calloc((size_t)(n < 0 ? 0 : n > 64 ? 64 : n) + 1, sizeof(*notes));
 
 	for (int i = 0; notes && i < n && i < 64; i++)
-		notes[i] = json_pack("{ss ss so}", "stage", "policy", "event", "policy.widened", "what",
-				     audit_text(lines[i], strlen(lines[i]), 160));
+		notes[i] = json_pack("{ss ss so}", "stage", "policy", "event", "policy.widened",
+				     "what", audit_text(lines[i], strlen(lines[i]), 160));
 	return notes;
 }
 
@@ -110,19 +116,23 @@ static int run(int argc, char **argv)
 	if (id < 0)
 		return args.status;
 	if (json && request.tty)
-		return cli_usage("run", "--json and --tty exclude each other: a terminal has one stream");
+		return cli_usage("run",
+				 "--json and --tty exclude each other: a terminal has one stream");
 	if (args.argc == 0 && !request.code && isatty(STDIN_FILENO))
 		return cli_usage("run", "nothing to run: name a command, a script or -c CODE");
 	if (cli_policy(&args, &file, &policy, &err) < 0)
 		return cli_fail(&err);
 	request.policy = policy;
 	request.ordered = json;
-	request.argv = args.argc || request.code ? (const char *const *)args.argv : (const char *const[]){"-", NULL};
+	request.argv = args.argc || request.code ? (const char *const *)args.argv
+						 : (const char *const[]){"-", NULL};
 	if (supervise_recover(&err) < 0)
 		return cli_fail(&err);
 	if (plan_make(&request, &plan, &err) < 0) {
 		cli_fail(&err);
-		return err.code == PALE_E_NOTFOUND && err.sys == EACCES ? 126 : err.code == PALE_E_NOTFOUND ? 127 : 125;
+		return err.code == PALE_E_NOTFOUND && err.sys == EACCES ? 126
+		       : err.code == PALE_E_NOTFOUND			? 127
+									: 125;
 	}
 	supervise.plan = plan;
 	supervise.start = start_body(policy, &err);

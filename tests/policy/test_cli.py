@@ -235,7 +235,8 @@ for args, status, text in (
         ((), 2, "a command is needed"), (("polcy",), 2, "did you mean policy?"), (("policy", "chek"), 2, "did you mean check?"),
         (("policy",), 2, "a command is needed"), (("policy", "show", "--memroy", "1"), 2, "did you mean --memory?"),
         (("policy", "show", "--memory"), 2, "--memory needs an argument: SIZE"), (("policy", "check", "--json=x", "a"), 2, "takes no argument"),
-        (("policy", "check", "-x"), 2, "there is no option -x"), (("policy", "check", "\x1b[31m"), 1, "\\x1b[31m"), (("\x1b",), 2, "\\x1b")):
+        (("policy", "show", "--mem", "1G"), 2, "did you mean --memory?"), (("policy", "show", "--mem=1G"), 2, "did you mean --memory?"),
+        (("policy", "show", "--js"), 2, "did you mean --json?"), (("policy", "check", "-x"), 2, "there is no option -x"), (("policy", "check", "\x1b[31m"), 1, "\\x1b[31m"), (("\x1b",), 2, "\\x1b")):
     done = run(*args)
     check(f"pale {' '.join(a.replace(chr(27), 'ESC') for a in args)}: {text.replace(chr(27), 'ESC')}",
           done.returncode == status and text in done.stderr.decode() and "\x1b" not in done.stderr.decode(), done.stderr)

@@ -468,6 +468,10 @@ static void test_widened_lists(void **state)
 	/* The other way round: an entry less, a hidden path more. */
 	assert_int_equal(policy_widened(flags, file, lines, 8), 1);
 	assert_string_equal(lines[0], "files: /base/x is no longer hidden");
+	/* What cannot be compared is told when it is another. */
+	assert_int_equal(policy_set(file, "image", "/srv/root", NULL, &err), 0);
+	assert_int_equal(policy_widened(flags, file, lines, 8), 2);
+	assert_string_equal(lines[0], "image: /srv/root instead of host");
 }
 
 static void test_shipped(void **state)
