@@ -108,6 +108,7 @@ static uint32_t ret_of(unsigned action, unsigned error, unsigned watch)
 	case SECCOMP_ALLOW: return SECCOMP_RET_ALLOW;
 	case SECCOMP_SILENT: return SECCOMP_RET_ERRNO | error;
 	case SECCOMP_REPORT: return listener ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW;
+	case SECCOMP_PEEK:
 	case SECCOMP_REFUSE: break;
 	}
 	return listener ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO | error;

@@ -14,6 +14,8 @@ enum seccomp_action {
 	SECCOMP_ALLOW,
 	SECCOMP_SILENT, /* fails with the given errno, never reported: ordinary programs try it
 			   often */
+	SECCOMP_PEEK, /* the same, unless the supervisor finds in the caller's memory that it is no
+		       * ordinary use: then it is reported */
 	SECCOMP_REPORT, /* reported, then goes on; plainly allowed where there is no listener */
 };
 
@@ -86,7 +88,7 @@ extern const size_t seccomp_nnumbers;
 
 struct seccomp_verdict {
 	enum seccomp_action action;
-	int error; /* of REFUSE and SILENT; positive */
+	int error; /* of REFUSE, SILENT and PEEK; positive */
 };
 
 /* What the row (NULL: an unknown call) says for these arguments. */

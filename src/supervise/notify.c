@@ -168,6 +168,19 @@ void notify_report(struct notify_call *call, struct notify_event *ev)
 		n->config.sink(n->config.arg, ev);
 }
 
+/* clone3(): the C library tries it for each thread and child, and takes clone() when it is not
+ * there. */
+static bool asks_for_namespaces(const struct notify_call *call, uint64_t *ret_flags)
+{
+	const uint64_t namespaces =
+		0x7e020080; /* CLONE_NEWNS and its like; here CLONE_NEWTIME too */
+
+	if (notify_read(call->pid, call->args[0], ret_flags, sizeof(*ret_flags)) < 0)
+		return false;
+	*ret_flags &= namespaces;
+	return *ret_flags != 0;
+}
+
 /* The errno to answer with; 0: let it go on. */
 static int decide(struct notify_call *call)
 {
@@ -175,6 +188,7 @@ static int decide(struct notify_call *call)
 	const struct seccomp_data *d = &call->req->data;
 	struct seccomp_verdict v = {SECCOMP_REFUSE, SECCOMP_UNKNOWN_ERRNO};
 	struct notify_event *ev;
+	uint64_t seen[6] = {0};
 
 	if (d->arch == OWN_ARCH)
 		v = seccomp_verdict(n->config.profile, n->config.watch, d->nr, call->args);
@@ -191,12 +205,18 @@ static int decide(struct notify_call *call)
 		}
 		return 0;
 	case SECCOMP_SILENT: return v.error;
+	case SECCOMP_PEEK:
+		if (!asks_for_namespaces(call, &seen[0]))
+			return v.error;
+		break;
 	case SECCOMP_REFUSE: break;
 	}
 	ev = notify_scratch(n);
 	ev->kind = NOTIFY_CALL;
 	ev->error = v.error;
-	if (d->arch == OWN_ARCH)
+	if (v.action == SECCOMP_PEEK)
+		notify_detail(SYS_unshare, seen, ev->detail, sizeof(ev->detail));
+	else if (d->arch == OWN_ARCH)
 		notify_detail(d->nr, call->args, ev->detail, sizeof(ev->detail));
 	notify_report(call, ev);
 	return v.error;

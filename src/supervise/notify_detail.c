@@ -14,17 +14,17 @@ struct word {
 };
 
 static const struct word families[] = {
-	{2, "AF_INET"}, {4, "AF_IPX"},	    {5, "AF_APPLETALK"},  {10, "AF_INET6"},
-	{15, "AF_KEY"}, {16, "AF_NETLINK"}, {17, "AF_PACKET"},	  {21, "AF_RDS"},
-	{29, "AF_CAN"}, {30, "AF_TIPC"},    {31, "AF_BLUETOOTH"}, {38, "AF_ALG"},
-	{39, "AF_NFC"}, {40, "AF_VSOCK"},   {41, "AF_KCM"},	  {42, "AF_QIPCRTR"},
-	{43, "AF_SMC"}, {44, "AF_XDP"},	    {1, "AF_UNIX"},
+	{4, "AF_IPX"},	    {5, "AF_APPLETALK"}, {15, "AF_KEY"},   {17, "AF_PACKET"},
+	{21, "AF_RDS"},	    {29, "AF_CAN"},	 {30, "AF_TIPC"},  {31, "AF_BLUETOOTH"},
+	{38, "AF_ALG"},	    {39, "AF_NFC"},	 {40, "AF_VSOCK"}, {41, "AF_KCM"},
+	{42, "AF_QIPCRTR"}, {43, "AF_SMC"},	 {44, "AF_XDP"},   {1, "AF_UNIX"},
 };
 static const struct word ioctls[] = {
 	{0x5412, "TIOCSTI"},  {0x541c, "TIOCLINUX"},   {0x541d, "TIOCCONS"},
 	{0x5423, "TIOCSETD"}, {0x5437, "TIOCVHANGUP"},
 };
-static const struct word requests[] = {{16, "PTRACE_ATTACH"}, {0x4206, "PTRACE_SEIZE"}};
+static const struct word requests[] = {
+	{0, "PTRACE_TRACEME"}, {16, "PTRACE_ATTACH"}, {0x4206, "PTRACE_SEIZE"}};
 static const struct word options[] = {
 	{35, "PR_SET_MM"},
 	{57, "PR_SET_IO_FLUSHER"},
@@ -61,13 +61,19 @@ static void bits_of(uint32_t value, char *ret, size_t size)
 
 void notify_detail(int nr, const uint64_t args[6], char *ret, size_t size)
 {
+	uint32_t family;
+
 	ret[0] = 0;
 	switch (nr) {
 	case SYS_socket:
-		if ((args[1] & 0xf) == 3)
+		family = (uint32_t)args[0];
+		if (family != 2 && family != 10 && family != 16)
+			ONE_OF(families, family);
+		else if (family != 16 && (args[1] & 0xf) == 3)
 			snprintf(ret, size, "SOCK_RAW");
 		else
-			ONE_OF(families, (uint32_t)args[0]);
+			snprintf(ret, size, "%s protocol %u", family == 16 ? "AF_NETLINK" : "IP",
+				 (uint32_t)args[2]);
 		return;
 	case SYS_socketpair: ONE_OF(families, (uint32_t)args[0]); return;
 	case SYS_ioctl: ONE_OF(ioctls, (uint32_t)args[1]); return;

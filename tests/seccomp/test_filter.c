@@ -75,7 +75,8 @@ static void test_expected(void **state)
 	} rows[] = {
 		{D, 0, "read", {0}, OK},
 		{S, 0, "read", {0}, OK},
-		{D, 0, "clone3", {0}, ERR(ENOSYS)},
+		{D, QUIET, "clone3", {0}, ERR(ENOSYS)},
+		{D, 0, "clone3", {0}, NOTIF},
 		{N, 0, "clone3", {0}, OK},
 		{D, 0, "clone", {0x3d0f00}, OK},      /* a thread */
 		{S, 0, "clone", {0x01200011}, OK},    /* fork() */
@@ -177,6 +178,10 @@ static void test_expected(void **state)
 		{D, SECCOMP_WATCH_FILES, "execve", {0}, NOTIF},
 		{D, SECCOMP_WATCH_FILE_WRITES, "execve", {0}, OK},
 		{D, SECCOMP_WATCH_FILE_WRITES, "renameat2", {0}, NOTIF},
+		/* what strict refuses it refuses watched too */
+		{S, SECCOMP_WATCH_FILES, "setxattr", {0}, ERR(EOPNOTSUPP)},
+		{S, SECCOMP_WATCH_STDERR | QUIET, "splice", {0, 0, 2}, ERR(EPERM)},
+		{S, SECCOMP_WATCH_STDERR | QUIET, "vmsplice", {2}, ERR(EPERM)},
 		/* newer than the build machine's libseccomp */
 		{D, QUIET, "mseal", {0}, OK},
 		{D, QUIET, "statmount", {0}, ERR(ENOSYS)},
@@ -197,6 +202,30 @@ static void test_expected(void **state)
 				fail_msg("row %zu, arch %d: %s: %#x, not %#x", i, a, rows[i].call,
 					 got, rows[i].expect);
 		}
+}
+
+/* Watching never lets through what is refused without it. */
+static void test_watch_refuses_no_less(void **state)
+{
+	(void)state;
+	for (int a = 0; a < SECCOMP_ARCHES; a++)
+		for (int nr = 0; nr < SECCOMP_MAX_NR; nr++)
+			for (int p = 0; p < SECCOMP_PROFILES; p++)
+				for (unsigned arg = 0; arg < 8; arg++) {
+					const uint64_t args[6] = {arg, arg, arg, arg, arg, arg};
+					const struct seccomp_row *row = maps[a].row[nr];
+					enum policy_profile profile = (enum policy_profile)p;
+					struct seccomp_verdict plain =
+						seccomp_row_verdict(row, profile, 0, args);
+					struct seccomp_verdict watched = seccomp_row_verdict(
+						row, profile,
+						SECCOMP_WATCH_FILES | SECCOMP_WATCH_FILE_WRITES |
+							SECCOMP_WATCH_STDERR,
+						args);
+
+					if (plain.error != watched.error)
+						fail_msg("%s, profile %d", maps[a].name[nr], p);
+				}
 }
 
 static void test_foreign(void **state)
@@ -254,6 +283,7 @@ static uint32_t expected(const struct seccomp_row *row, int p, unsigned w, const
 	case SECCOMP_ALLOW: return OK;
 	case SECCOMP_SILENT: return ERR((uint32_t)v.error);
 	case SECCOMP_REPORT: return w & QUIET ? OK : NOTIF;
+	case SECCOMP_PEEK:
 	case SECCOMP_REFUSE: break;
 	}
 	return w & QUIET ? ERR((uint32_t)v.error) : NOTIF;
@@ -346,9 +376,9 @@ static void test_embedded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_expected),      cmocka_unit_test(test_foreign),
-		cmocka_unit_test(test_against_table), cmocka_unit_test(test_cacheable),
-		cmocka_unit_test(test_embedded),
+		cmocka_unit_test(test_expected),  cmocka_unit_test(test_watch_refuses_no_less),
+		cmocka_unit_test(test_foreign),	  cmocka_unit_test(test_against_table),
+		cmocka_unit_test(test_cacheable), cmocka_unit_test(test_embedded),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,0 +1,13 @@
+/* The memory of the first process. */
+#include "attack.h"
+
+#include <fcntl.h>
+
+ATTACK
+{
+	char path[64];
+
+	/* Outside, the test names a process of its own. */
+	snprintf(path, sizeof(path), "/proc/%s/mem", NAME("1"));
+	return open(path, O_RDONLY | O_CLOEXEC);
+}

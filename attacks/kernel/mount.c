@@ -1,0 +1,16 @@
+/* A mount, in a mount namespace of its own if it can have one. */
+#include "attack.h"
+
+#include <sched.h>
+#include <sys/mount.h>
+
+ATTACK
+{
+	if (unshare(CLONE_NEWNS) == 0)
+		mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+	else if (geteuid() != 0)
+		return mount("t", "/", "tmpfs", 0, NULL);
+	else
+		return -1;
+	return mount("t", "/", "tmpfs", 0, NULL);
+}

@@ -1,0 +1,17 @@
+/* The program that the kernel runs, as root, when a control group is empty. */
+#include "attack.h"
+
+#include <fcntl.h>
+#include <glob.h>
+
+ATTACK
+{
+	glob_t g = {0};
+	long r = -1;
+
+	errno = ENOENT;
+	if (glob("/sys/fs/cgroup/*/release_agent", 0, NULL, &g) == 0)
+		for (size_t i = 0; r < 0 && i < g.gl_pathc; i++)
+			r = open(g.gl_pathv[i], O_WRONLY | O_CLOEXEC);
+	return r;
+}
