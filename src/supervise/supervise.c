@@ -167,6 +167,13 @@ static void on_init_message(struct run *run, const struct init_message *m)
 	}
 }
 
+static void unwatch(struct run *run, int fd)
+{
+	for (size_t i = 0; i < run->nwatched; i++)
+		if (event_get_fd(run->watched[i]) == fd)
+			event_del(run->watched[i]);
+}
+
 static void drain_control(struct run *run)
 {
 	for (;;) {
@@ -175,8 +182,13 @@ static void drain_control(struct run *run)
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0)
+		if (n < 0 && errno == EAGAIN)
 			return;
+		if (n <= 0) {
+			/* Init is gone; its pidfd will say when all else is too. */
+			unwatch(run, run->box.control_fd);
+			return;
+		}
 		if (n == (ssize_t)sizeof(m))
 			on_init_message(run, &m);
 	}
@@ -200,9 +212,7 @@ static void on_listener(evutil_socket_t fd, short what, void *arg)
 		run_fail(run, &err);
 	if (r == 0)
 		return;
-	for (size_t i = 0; i < run->nwatched; i++)
-		if (event_get_fd(run->watched[i]) == fd)
-			event_del(run->watched[i]);
+	unwatch(run, fd);
 	if (r != -EPIPE) {
 		err_set(&err, PALE_E_SYSTEM, STAGE, -r, "the seccomp listener failed");
 		run_fail(run, &err);
