@@ -1,14 +1,31 @@
 /* libpale: run code that nobody has reviewed, in a sandbox that holds.
  *
+ *	struct pale_policy *policy;
+ *	struct pale_result *result;
+ *	struct pale_err err;
+ *	const char *argv[] = {"python3", "-c", "print(6 * 7)", NULL};
+ *	struct pale_command command = {.size = sizeof(command), .argv = argv};
+ *
+ *	if (pale_policy_new(&policy, &err) < 0 ||
+ *	    pale_policy_set(policy, "limits.wall", "5s", &err) < 0 ||
+ *	    pale_run(policy, &command, NULL, &result, &err) < 0)
+ *		return fprintf(stderr, "%s\n", err.message), 1;
+ *	printf("%s\n", pale_result_json(result));
+ *
  * Every function that can fail returns 0 (or a count) or a negative enum pale_code, and fills in the
  * caller's struct pale_err, which may be NULL. Nothing here prints, exits, installs signal handlers
- * or keeps global state. Objects are not shared between threads without the caller's own lock;
- * different objects may be used from different threads at the same time. */
+ * (unless asked to) or keeps global state. An object is not shared between threads without the
+ * caller's own lock; different objects may be used from different threads at the same time.
+ *
+ * Structures that the caller fills in begin with their size, so that later versions can add to
+ * them: zero the rest. No privilege is needed beyond what `pale doctor` names. */
 #ifndef PALE_H
 #define PALE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #ifdef __cplusplus
@@ -16,6 +33,8 @@ extern "C" {
 #endif
 
 #define PALE_EXPORT __attribute__((visibility("default")))
+
+/* --- errors ------------------------------------------------------------------------------------ */
 
 /* What went wrong, by what the caller can do about it. */
 enum pale_code {
@@ -30,12 +49,152 @@ enum pale_code {
 	PALE_E_CONFLICT = 8, /* the host's files changed meanwhile, or are held back */
 };
 
+/* Owned by the caller; nothing in it is to be freed. */
 struct pale_err {
 	enum pale_code code;
-	int sys;            /* errno, or 0 */
-	char stage[12];     /* policy, plan, isolation, confine, supervise, files, audit: a folder of src/ */
-	char message[492];  /* one line or a few, without a final newline, safe for a terminal */
+	int sys;           /* errno, or 0 */
+	char stage[12];    /* policy, plan, isolation, confine, supervise, files, audit */
+	char message[492]; /* a line or a few, without a final newline, safe for a terminal */
 };
+
+PALE_EXPORT const char *pale_version(void);
+
+/* --- policies ---------------------------------------------------------------------------------- */
+
+/* What a box may touch. What a policy does not grant is denied, or has a safe limit. */
+struct pale_policy;
+
+/* A policy with every default: the shipped policy `compute`. To be released with pale_policy_free(). */
+PALE_EXPORT int pale_policy_new(struct pale_policy **ret, struct pale_err *err);
+PALE_EXPORT int pale_policy_copy(struct pale_policy **ret, const struct pale_policy *from,
+				 struct pale_err *err);
+PALE_EXPORT void pale_policy_free(struct pale_policy *p);
+
+/* Loads a file over p: YAML, or JSON if its name ends in .json; "-" is standard input; a name without
+ * slash and dot is a shipped policy. Lists are added to. On failure (PALE_E_POLICY) p is unchanged. */
+PALE_EXPORT int pale_policy_load(struct pale_policy *p, const char *name, struct pale_err *err);
+/* The same from memory; name is for messages, and base_dir (NULL: the working directory) for relative
+ * paths. */
+PALE_EXPORT int pale_policy_load_text(struct pale_policy *p, const char *text, size_t len, const char *name,
+				      const char *base_dir, bool json, struct pale_err *err);
+/* Sets one value by its dotted key, as a file would: ("limits.memory", "512MiB"). */
+PALE_EXPORT int pale_policy_set(struct pale_policy *p, const char *key, const char *value,
+				struct pale_err *err);
+/* File entries. Host paths may be relative to the working directory; path is in the box, NULL means the
+ * same as on the host. All strings are copied. */
+PALE_EXPORT int pale_policy_read(struct pale_policy *p, const char *from, const char *path,
+				 struct pale_err *err);
+PALE_EXPORT int pale_policy_overlay(struct pale_policy *p, const char *from, const char *path,
+				    struct pale_err *err);
+/* A writable directory; size_bytes 0: under the disk limit only; collect (or NULL): the host directory
+ * to which what is in it is copied when the run ends. */
+PALE_EXPORT int pale_policy_write(struct pale_policy *p, const char *path, const char *collect,
+				  uint64_t size_bytes, struct pale_err *err);
+PALE_EXPORT int pale_policy_hide(struct pale_policy *p, const char *path, struct pale_err *err);
+PALE_EXPORT int pale_policy_env(struct pale_policy *p, const char *name, const char *value,
+				struct pale_err *err);
+/* The canonical JSON of p; to be freed by the caller. */
+PALE_EXPORT int pale_policy_json(const struct pale_policy *p, char **ret, struct pale_err *err);
+
+/* --- commands and plans ------------------------------------------------------------------------ */
+
+/* What to run. All strings are borrowed for the call. */
+struct pale_command {
+	size_t size;             /* sizeof(struct pale_command) */
+	const char *const *argv; /* NULL-terminated: a command, a script with a known suffix, or "-" for code
+				  * on standard input; with `code`, further arguments for it */
+	const char *code;        /* code to run in `lang`, or NULL */
+	const char *lang;        /* "python" (if NULL), "node", "bash", ... */
+	const char *cwd;         /* the caller's directory, absolute; NULL: the working directory */
+	char *const *env;        /* the caller's environment, in which the command's toolchain is looked
+				  * for (PATH, VIRTUAL_ENV); NULL: environ. None of it reaches the box */
+	bool tty;                /* give the command a terminal */
+};
+
+/* A policy resolved against this host and one command. */
+struct pale_plan;
+
+/* PALE_E_HOST: something cannot be enforced here. PALE_E_NOTFOUND: no such command or file (sys is EACCES
+ * if it is there and cannot be run). policy and command are not needed any more afterwards. */
+PALE_EXPORT int pale_plan_new(const struct pale_policy *policy, const struct pale_command *command,
+			      struct pale_plan **ret, struct pale_err *err);
+PALE_EXPORT void pale_plan_free(struct pale_plan *p);
+/* SHA-256 in hex: the same policy, command and host give the same. */
+PALE_EXPORT int pale_plan_digest(const struct pale_plan *p, char ret[65], struct pale_err *err);
+/* The promises and the steps; to be freed by the caller. */
+PALE_EXPORT int pale_plan_json(const struct pale_plan *p, char **ret, struct pale_err *err);
+#define PALE_PRINT_COLOUR 1u
+#define PALE_PRINT_STEPS  2u
+PALE_EXPORT void pale_plan_print(const struct pale_plan *p, FILE *out, unsigned flags);
+
+/* What this host can enforce for this user, tried for real: each check with its remedy. 1: the default
+ * policy can be enforced; 0: it cannot. JSON to *ret (to be freed), or lines to out; each may be NULL. */
+PALE_EXPORT int pale_doctor(char **ret, FILE *out, unsigned flags, struct pale_err *err);
+
+/* --- runs -------------------------------------------------------------------------------------- */
+
+enum pale_stream { PALE_STDOUT, PALE_STDERR };
+
+struct pale_run_options {
+	size_t size;               /* sizeof(struct pale_run_options) */
+	bool use_fds;              /* the three descriptors below count; else: no input, output is kept */
+	int in, out, err;          /* borrowed; -1: none */
+	bool keep_output;          /* head and tail of the output are kept for the result */
+	bool ordered;              /* so that the order between stdout and stderr is exact */
+	bool in_process;           /* pale_run() only: supervise in this process, which must have a single
+				    * thread and does nothing else meanwhile; SIGPIPE is then ignored in it */
+	bool handle_signals;       /* with in_process: SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH are for the
+				    * box while it runs */
+	/* Called from pale_run() or pale_box_dispatch(), in the caller's thread. */
+	void (*on_output)(void *arg, enum pale_stream stream, const char *data, size_t len);
+	void (*on_event)(void *arg, const char *json); /* a line of the audit log */
+	void *arg;
+	/* The policy before the caller's own changes to it, if they are to be told apart in the log: each
+	 * point in which `policy` grants more is logged as widened. */
+	const struct pale_policy *base_policy;
+};
+
+/* How a run ended. To be released with pale_result_free(). */
+struct pale_result;
+
+/* Runs one command to its end. options may be NULL. 0: it ran, and *ret tells how it ended, which may be
+ * that Pale failed half-way (outcome "failed"; err says why). Negative: nothing ran. */
+PALE_EXPORT int pale_run(const struct pale_policy *policy, const struct pale_command *command,
+			 const struct pale_run_options *options, struct pale_result **ret, struct pale_err *err);
+
+/* The same without waiting, for programs with an event loop: the supervisor is a process of its own, and
+ * dies with its box if the caller does. */
+struct pale_box;
+PALE_EXPORT int pale_box_start(const struct pale_policy *policy, const struct pale_command *command,
+			       const struct pale_run_options *options, struct pale_box **ret, struct pale_err *err);
+/* Polls readable when pale_box_dispatch() has something to do. Borrowed. */
+PALE_EXPORT int pale_box_fd(const struct pale_box *box);
+/* Calls the callbacks for what has come, without waiting. 1: the box has ended; 0: not yet. */
+PALE_EXPORT int pale_box_dispatch(struct pale_box *box, struct pale_err *err);
+/* Dispatches until it has ended, and hands over the result. */
+PALE_EXPORT int pale_box_wait(struct pale_box *box, struct pale_result **ret, struct pale_err *err);
+/* A signal for the command's process group; the size of its terminal; the end of all of it. */
+PALE_EXPORT int pale_box_signal(struct pale_box *box, int signal_number, struct pale_err *err);
+PALE_EXPORT int pale_box_resize(struct pale_box *box, unsigned short rows, unsigned short columns,
+				struct pale_err *err);
+PALE_EXPORT int pale_box_destroy(struct pale_box *box, struct pale_err *err);
+/* Ends the box if it still runs. */
+PALE_EXPORT void pale_box_free(struct pale_box *box);
+
+PALE_EXPORT void pale_result_free(struct pale_result *r);
+/* "exit", "signal", "wall time", "cpu time", "memory", "file size", "output", "interrupted", "destroyed",
+ * "failed". Strings live as long as the result. */
+PALE_EXPORT const char *pale_result_outcome(const struct pale_result *r);
+/* As `pale run` exits: the command's status, 128+n, 124 (a limit), 125 (Pale failed), 126, 127. */
+PALE_EXPORT int pale_result_exit_status(const struct pale_result *r);
+/* One line for people, with the figures of a limit. */
+PALE_EXPORT const char *pale_result_summary(const struct pale_result *r);
+PALE_EXPORT const char *pale_result_audit_id(const struct pale_result *r);
+/* The kept output of a stream, as it came (head and tail if cut); NULL if none was kept. */
+PALE_EXPORT const char *pale_result_output(const struct pale_result *r, enum pale_stream stream,
+					   size_t *ret_len);
+/* Everything: outcome, output, usage, limits hit, blocked attempts, changes, audit id. */
+PALE_EXPORT const char *pale_result_json(const struct pale_result *r);
 
 #ifdef __cplusplus
 }
