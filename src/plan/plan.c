@@ -104,7 +104,7 @@ static void set_limits(struct plan *p, const struct policy *policy)
 	if (p->use_cgroup && g->memory)
 		p->cgroup_limits.memory_bytes = p->limits.memory_bytes;
 	if (p->use_cgroup && g->pids)
-		p->cgroup_limits.processes = p->limits.processes;
+		p->cgroup_limits.processes = p->limits.processes + 1; /* and the box's first process */
 	if (p->use_cgroup && g->cpu)
 		p->cgroup_limits.cpus_milli = p->limits.cpus_milli;
 	p->sample_memory = !p->cgroup_limits.memory_bytes;
@@ -116,6 +116,17 @@ static void set_limits(struct plan *p, const struct policy *policy)
 		p->affinity = 1;
 	if (p->affinity > p->host.processors)
 		p->affinity = p->host.processors;
+}
+
+static int set_rlimits(struct plan *p, struct pale_err *err)
+{
+	const struct rlimits_mode mode = {
+		.memory = p->sample_memory,
+		/* The box's first process; where there is a group it is the one to refuse and to count that. */
+		.processes_extra = p->cgroup_limits.processes ? 16 : 1,
+	};
+
+	return rlimits_plan(&p->limits, &mode, &p->rlimits, err);
 }
 
 /* What was asked for and cannot be kept here stops the launch, unless the policy lets it be weaker. */
@@ -167,7 +178,7 @@ int plan_make(const struct plan_request *req, struct plan **ret, struct pale_err
 	set_limits(p, req->policy);
 	r = check_enforceable(p, err);
 	if (r == 0)
-		r = rlimits_make(&p->limits, p->use_cgroup, &p->rlimits, err);
+		r = set_rlimits(p, err);
 	if (r == 0)
 		r = command_make(p, req, toolchain, err);
 	if (r == 0)

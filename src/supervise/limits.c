@@ -93,17 +93,18 @@ static uint64_t look(struct run *run, bool final)
 			run_limit(run, LIMIT_PROCESSES, limits->processes, limits->processes, false);
 	}
 	if (run->usage && !final) {
-		next = usage_sample(run->usage, &now);
+		if (usage_sample(run->usage, &now, NULL) == 0)
+			next = now.next_sample_ms;
 		if (run->plan->sample_cpu)
 			check_cpu(run, now.cpu_us, false);
 		if (now.memory_peak_bytes > run->result->memory_peak_bytes)
 			run->result->memory_peak_bytes = now.memory_peak_bytes;
 		if (now.processes_peak > run->result->processes_peak)
 			run->result->processes_peak = now.processes_peak;
-		if (run->plan->sample_memory && now.memory_bytes > limits->memory_bytes)
+		if (now.memory_over)
 			run_limit(run, LIMIT_MEMORY, now.memory_bytes, limits->memory_bytes, true);
-		if (now.processes >= limits->processes)
-			run_limit(run, LIMIT_PROCESSES, now.processes, limits->processes, false);
+		if (now.processes_over)
+			run_limit(run, LIMIT_PROCESSES, limits->processes, limits->processes, false);
 	}
 	/* Not before all its processors together could have used up what is left. */
 	left_us = limits->cpu_ms > run->result->cpu_ms ? (limits->cpu_ms - run->result->cpu_ms) * 1000 : 0;
@@ -137,12 +138,27 @@ static void on_memory_event(evutil_socket_t fd, short what, void *arg)
 		run_limit(run, LIMIT_MEMORY, u.memory_peak_bytes, run->plan->limits.memory_bytes, true);
 }
 
+static int start_sampling(struct run *run, struct pale_err *err)
+{
+	const struct plan *plan = run->plan;
+	const struct usage_budget budget = {
+		.cpu_us = plan->sample_cpu ? plan->limits.cpu_ms * 1000 : 0,
+		.memory_bytes = plan->sample_memory ? plan->limits.memory_bytes : 0,
+		.processes = plan->cgroup_limits.processes ? 0 : plan->limits.processes,
+		.tmpfs = {run->box.data_fd},
+		.ntmpfs = run->box.data_fd >= 0,
+		.cpus = plan->affinity,
+	};
+
+	return usage_new(run->box.pid, &budget, &run->usage, err);
+}
+
 int limits_start(struct run *run, struct pale_err *err)
 {
 	const struct policy_limits *limits = &run->plan->limits;
 	struct timeval wall = {.tv_sec = (time_t)(limits->wall_ms / 1000),
 			       .tv_usec = (suseconds_t)(limits->wall_ms % 1000) * 1000};
-	uint64_t first = run->plan->sample_memory ? LOOK_MIN_MS : LOOK_MAX_MS;
+	uint64_t first = LOOK_MAX_MS;
 	short events = 0;
 	int fd, r = 0;
 
@@ -150,10 +166,12 @@ int limits_start(struct run *run, struct pale_err *err)
 	run->sample = event_new(run->base, -1, 0, on_sample, run);
 	if (!run->wall || !run->sample || event_add(run->wall, &wall) < 0)
 		return err_nomem(err, STAGE);
-	if (run->plan->sample_memory || run->plan->sample_cpu)
-		r = usage_new(run->box.pid, limits, &run->usage, err);
-	if (r < 0)
-		return r;
+	if (run->plan->sample_memory || run->plan->sample_cpu || !run->plan->cgroup_limits.processes) {
+		r = start_sampling(run, err);
+		if (r < 0)
+			return r;
+		first = usage_first_ms(run->usage);
+	}
 	if (limits->cpu_ms / run->plan->affinity < first)
 		first = limits->cpu_ms / run->plan->affinity;
 	look_again(run, first < LOOK_MIN_MS ? LOOK_MIN_MS : first);

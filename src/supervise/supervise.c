@@ -401,11 +401,14 @@ static int make_cgroup(struct run *run, struct pale_err *err)
 static int build(struct run *run, struct pale_err *err)
 {
 	const struct plan *plan = run->plan;
+	bool systemd = plan->host.cgroup.kind == CGROUP_V2_SYSTEMD;
 	int fds[CGROUP_JOIN_MAX];
 	int r = plan->join_cgroup ? 0 : make_cgroup(run, err);
 
 	if (r == 0)
 		r = isolation_start(plan, run->cgroup ? cgroup_clone_fd(run->cgroup) : -1, &run->box, err);
+	if (r == 0 && systemd)
+		r = cgroup_attach_begin(run->cgroup, run->box.pid, err);
 	if (r == 0)
 		r = write_start(run, err);
 	if (r == 0 && plan->join_cgroup) {
@@ -415,8 +418,8 @@ static int build(struct run *run, struct pale_err *err)
 	}
 	if (r == 0)
 		r = audit_sync(run->log, err);
-	if (r == 0 && run->cgroup && !plan->join_cgroup && cgroup_clone_fd(run->cgroup) < 0)
-		r = cgroup_attach(run->cgroup, run->box.pid, err);
+	if (r == 0 && systemd)
+		r = cgroup_attach_end(run->cgroup, err);
 	if (r == 0)
 		r = isolation_ready(plan, &run->box, err);
 	return r;

@@ -162,7 +162,10 @@ int isolation_start(const struct plan *plan, int cgroup_fd, struct box *ret, str
 	if (plan->user_range) {
 		char path[64];
 
-		r = userns_map_range(ret->pid, base, err);
+		/* Before anything is handed over: the child waits for it, and has not limited itself yet. */
+		r = rlimits_raise(&plan->rlimits, ret->pid, err);
+		if (r == 0)
+			r = userns_map_range(ret->pid, base, err);
 		if (r < 0)
 			return r;
 		snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)ret->pid);
