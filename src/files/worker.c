@@ -65,6 +65,9 @@ static const int calls_read[] = {
 static const int calls_write[] = {
 	SYS_mkdirat,   SYS_renameat2, SYS_unlinkat,  SYS_symlinkat, SYS_fchmod,
 	SYS_utimensat, SYS_fsync,     SYS_fdatasync, SYS_fchmodat,
+#ifdef SYS_renameat
+	SYS_renameat, /* what the C library makes of renameat2() without flags */
+#endif
 };
 
 static unsigned short add_calls(struct sock_filter *to, unsigned short at, const int *calls,
