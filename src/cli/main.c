@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "cli/workspace.h"
 #include "cli/audit.h"
 
 /* One line a subcommand, in the order of `pale --help`. */
@@ -14,6 +15,9 @@ extern const struct cli_command cli_run_command;
 
 const struct cli_command *const cli_commands[] = {
 	&cli_run_command,
+	&cli_diff_command,
+	&cli_apply_command,
+	&cli_discard_command,
 	&cli_audit_command,
 	&cli_policy_command,
 	NULL,

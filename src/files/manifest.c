@@ -196,6 +196,20 @@ static int get_bytes(const json_t *o, const char *key, size_t max, char **ret)
 	return 0;
 }
 
+int manifest_get_path(const json_t *o, char **ret)
+{
+	char *path = NULL;
+	int r = get_bytes(o, "path", WALK_PATH_MAX, &path);
+
+	if (r == 0 && !manifest_path_ok(path, strlen(path)))
+		r = -EINVAL;
+	if (r < 0)
+		free(path);
+	else
+		*ret = path;
+	return r;
+}
+
 static int get_name(const json_t *o, const char *key, const char *const *names, int count, int *ret)
 {
 	const char *s = json_string_value(json_object_get(o, key));
@@ -272,8 +286,8 @@ static const char *parse_fields(const json_t *o, struct change *c, int *ret)
 	const json_t *base = json_object_get(o, "base");
 
 	*ret = -EINVAL;
-	r = get_bytes(o, "path", WALK_PATH_MAX, &c->path);
-	if (r < 0 || !manifest_path_ok(c->path, strlen(c->path))) {
+	r = manifest_get_path(o, &c->path);
+	if (r < 0) {
 		*ret = r == -ENOMEM ? r : -EINVAL;
 		return "path";
 	}

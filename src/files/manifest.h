@@ -104,5 +104,9 @@ struct change *manifest_find(const struct manifest *m, const char *path);
  * long. */
 bool manifest_path_ok(const char *p, size_t len);
 
+/* The path or path_hex of an object, checked. 0 or a negative errno. */
+struct json_t;
+int manifest_get_path(const struct json_t *o, char **ret) _must_check_;
+
 /* {"path": ..} or {"path_hex": ..} by whether it is UTF-8: the one encoding of hostile names. */
 int manifest_format_bytes(struct buf *b, const char *key, const char *s, size_t len) _must_check_;

@@ -1,11 +1,13 @@
 /* Gives the tests written in Python the internal calls of src/files/.
  *
- *   files-tool capture UPPER ROOT RUN_DIR N [STARTED_NS]   prints the summary
+ *   files-tool run UPPER ROOT USERNS|- STARTED_NS|-        prints the id and the summary
  *   files-tool collect SOURCE DEST MAX_BYTES               prints refusals and the report */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
+#include "audit/audit.h"
 #include "base/num.h"
 #include "files/changes.h"
 #include "files/collect.h"
@@ -16,25 +18,46 @@ static int fail(const struct pale_err *err)
 	return 1;
 }
 
-static int capture(int argc, char **argv)
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* A whole run as far as the state directory shows it. "-" for no user namespace, and for now. */
+static int run(char **argv)
 {
 	_cleanup_close_ int upper = open(argv[2], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_close_ int run = open(argv[4], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct changes_source src = {
-		.upper_fd = upper, .userns_fd = -1, .root = argv[3], .path = argv[3]};
+	_cleanup_close_ int userns =
+		strcmp(argv[4], "-") ? open(argv[4], O_RDONLY | O_CLOEXEC) : -1;
+	struct changes_source src = {.upper_fd = upper,
+				     .userns_fd = userns,
+				     .root = argv[3],
+				     .path = argv[3],
+				     .started_ns = now_ns()};
 	struct changes_summary sum;
+	struct audit *a;
 	struct pale_err err;
-	uint64_t n, started = INT64_MAX;
+	uint64_t started;
 
-	if (upper < 0 || run < 0 || num_parse_u64(argv[5], 99, &n) < 0 ||
-	    (argc > 6 && num_parse_u64(argv[6], INT64_MAX, &started) < 0))
+	if (upper < 0 || (userns < 0 && strcmp(argv[4], "-")))
 		return 2;
-	src.started_ns = (int64_t)started;
-	if (changes_capture(&src, run, (unsigned)n, &sum, &err) < 0)
+	if (strcmp(argv[5], "-") && num_parse_u64(argv[5], INT64_MAX, &started) < 0)
+		return 2;
+	if (strcmp(argv[5], "-"))
+		src.started_ns = (int64_t)started;
+	if (audit_create(&a, &err) < 0 ||
+	    audit_append(a, "supervise", "box.start", json_object(), &err) < 0 ||
+	    changes_capture(&src, audit_dir_fd(a), 0, &sum, &err) < 0 ||
+	    audit_append(a, "supervise", "box.end", json_object(), &err) < 0)
 		return fail(&err);
-	printf("added=%" PRIu64 " modified=%" PRIu64 " deleted=%" PRIu64 " other=%" PRIu64
+	printf("%s added=%" PRIu64 " modified=%" PRIu64 " deleted=%" PRIu64 " other=%" PRIu64
 	       " refused=%" PRIu64 " bytes=%" PRIu64 "\n",
-	       sum.added, sum.modified, sum.deleted, sum.other, sum.refused, sum.bytes);
+	       audit_id(a), sum.added, sum.modified, sum.deleted, sum.other, sum.refused,
+	       sum.bytes);
+	audit_free(a);
 	return 0;
 }
 
@@ -63,8 +86,8 @@ static int collect(char **argv)
 
 int main(int argc, char **argv)
 {
-	if (argc >= 6 && strcmp(argv[1], "capture") == 0)
-		return capture(argc, argv);
+	if (argc == 6 && strcmp(argv[1], "run") == 0)
+		return run(argv);
 	if (argc == 5 && strcmp(argv[1], "collect") == 0)
 		return collect(argv);
 	return 2;
