@@ -104,6 +104,9 @@ static const struct seccomp_case c_open[] = {TELL(ALL, OPENS, 0),
 static const struct seccomp_case c_openat[] = {TELL(ALL, OPENS, 0),
 					       TELL(ALL, WRITES, 1, NEM(2, OPEN_CHANGES, 0)), END};
 static const struct seccomp_case c_exec[] = {TELL(ALL, OPENS, 0), END};
+/* Not with AT_EMPTY_PATH: there is no path to look at. (And so the box's first process is started
+ * before anybody listens.) */
+static const struct seccomp_case c_execat[] = {TELL(ALL, OPENS, 1, EQM(4, 0x1000, 0)), END};
 
 /* A device node is refused by the kernel too; said here, no overlay or tmpfs has to be right. */
 static const struct seccomp_case c_mknod[] = {NO(ALL, EPERM, 1, EQM(1, FORMAT_MASK, 0020000)),
@@ -193,6 +196,7 @@ enum seccomp_cases {
 	C_OPEN,
 	C_OPENAT,
 	C_EXEC,
+	C_EXECAT,
 	C_MKNOD,
 	C_MKNODAT,
 	C_CLONE,
@@ -222,6 +226,7 @@ const struct seccomp_case *seccomp_row_cases(const struct seccomp_row *row)
 	case C_OPEN: return c_open;
 	case C_OPENAT: return c_openat;
 	case C_EXEC: return c_exec;
+	case C_EXECAT: return c_execat;
 	case C_MKNOD: return c_mknod;
 	case C_MKNODAT: return c_mknodat;
 	case C_CLONE: return c_clone;
@@ -328,7 +333,7 @@ const struct seccomp_row seccomp_rows[] = {
 
 	/* processes and threads */
 	AC("clone", C_CLONE), {"clone3", {PEK, PEK, YES}, C_NONE, ENOSYS}, A("fork"), A("vfork"),
-	AC("execve", C_EXEC), AC("execveat", C_EXEC), A("exit"), A("exit_group"), A("wait4"),
+	AC("execve", C_EXEC), AC("execveat", C_EXECAT), A("exit"), A("exit_group"), A("wait4"),
 	A("waitid"), A("kill"), A("tkill"), A("tgkill"), A("pidfd_open"), A("pidfd_send_signal"),
 	A("getpid"), A("getppid"), A("gettid"), A("getpgrp"), A("getpgid"), A("setpgid"), A("getsid"),
 	A("setsid"), A("getuid"), A("geteuid"), A("getgid"), A("getegid"), A("getresuid"),

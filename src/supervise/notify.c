@@ -282,7 +282,8 @@ void notify_resolver(const struct notify_call *call)
 	struct notify_event *ev = notify_scratch(call->n);
 
 	notify_read_program(call->pid, ev);
-	snprintf(call->n->resolver, sizeof(call->n->resolver), "%s", ev->exe[0] ? ev->exe : ev->comm);
+	snprintf(call->n->resolver, sizeof(call->n->resolver), "%s",
+		 ev->exe[0] ? ev->exe : ev->comm);
 	(void)notify_scratch(call->n);
 }
 

@@ -94,8 +94,8 @@ int notify_handle(struct notify *n) _must_check_;
 /* Tells the totals of what has not been told: call it every few seconds, and at the end. */
 void notify_flush(struct notify *n);
 
-/* The program that last turned to port 53 of loopback, where the box's first process answers name lookups:
- * hostile bytes, NUL-terminated; "" if there was none. */
+/* The program that last turned to port 53 of loopback, where the box's first process answers name
+ * lookups: hostile bytes, NUL-terminated; "" if there was none. */
 const char *notify_last_resolver(const struct notify *n);
 
 /* How many calls were answered so far. */

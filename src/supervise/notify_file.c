@@ -141,6 +141,13 @@ static int access_errno(int fd, int mode)
 	return errno == EACCES || errno == EPERM || errno == EROFS ? errno : 0;
 }
 
+static bool read_only(int fd)
+{
+	struct statvfs fs;
+
+	return fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_RDONLY);
+}
+
 /* May a name be made or removed in the directory of the path? *ret_missing: that directory is not
  * there, and l->path is cut to it. */
 static int parent_errno(struct lookup *l, bool *ret_missing)
@@ -157,7 +164,8 @@ static int parent_errno(struct lookup *l, bool *ret_missing)
 		return 0;
 	*slash = 0;
 	fd = look(l, slash == l->path ? "/" : l->path, true);
-	error = fd < 0 ? -fd : access_errno(fd, W_OK | X_OK);
+	/* The kernel asks the mount first, then the permissions. */
+	error = fd < 0 ? -fd : read_only(fd) ? EROFS : access_errno(fd, W_OK | X_OK);
 	if (error == ENOENT) {
 		*ret_missing = true;
 		return 0;
@@ -177,7 +185,6 @@ static int predict(struct lookup *l)
 	bool opens = l->op == NOTIFY_OP_READ || l->op == NOTIFY_OP_WRITE;
 	bool follow = l->op == NOTIFY_OP_EXEC || (opens && !(l->flags & O_NOFOLLOW));
 	_cleanup_close_ int fd = look(l, l->path, follow);
-	struct statvfs fs;
 	bool missing = false;
 	int error, mode;
 
@@ -191,7 +198,7 @@ static int predict(struct lookup *l)
 	}
 	switch (l->op) {
 	case NOTIFY_OP_CREATE: return 0; /* EEXIST, as anywhere */
-	case NOTIFY_OP_CHANGE: return fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_RDONLY) ? EROFS : 0;
+	case NOTIFY_OP_CHANGE: return read_only(fd) ? EROFS : 0;
 	case NOTIFY_OP_EXEC: return access_errno(fd, X_OK);
 	default: break;
 	}
@@ -202,6 +209,8 @@ static int predict(struct lookup *l)
 						  : W_OK;
 	if (l->flags & O_TRUNC)
 		mode |= W_OK;
+	if ((l->flags & (O_TRUNC | O_CREAT)) && (mode & W_OK) && read_only(fd))
+		return EROFS;
 	return access_errno(fd, mode);
 }
 

@@ -91,7 +91,8 @@ static void tell(struct notify_call *call, uint64_t address, uint64_t len, bool 
 		len = sizeof(a); /* the kernel refuses longer ones */
 	if (notify_read(call->pid, address, &a, (size_t)len) < 0)
 		return;
-	if (a.sa.sa_family == AF_INET && is_loopback4(ntohl(a.in.sin_addr.s_addr)) && ntohs(a.in.sin_port) == 53)
+	if (a.sa.sa_family == AF_INET && is_loopback4(ntohl(a.in.sin_addr.s_addr)) &&
+	    ntohs(a.in.sin_port) == 53)
 		notify_resolver(call);
 	if (!describe(&a, (size_t)len, ev))
 		return;

@@ -176,6 +176,8 @@ static void test_expected(void **state)
 		{D, SECCOMP_WATCH_FILES, "openat", {0, 0, 0}, NOTIF},
 		{D, SECCOMP_WATCH_FILES, "mkdirat", {0}, NOTIF},
 		{D, SECCOMP_WATCH_FILES, "execve", {0}, NOTIF},
+		{D, SECCOMP_WATCH_FILES, "execveat", {0}, NOTIF},
+		{D, SECCOMP_WATCH_FILES, "execveat", {3, 0, 0, 0, 0x1000}, OK},
 		{D, SECCOMP_WATCH_FILE_WRITES, "execve", {0}, OK},
 		{D, SECCOMP_WATCH_FILE_WRITES, "renameat2", {0}, NOTIF},
 		/* what strict refuses it refuses watched too */
