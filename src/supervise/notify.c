@@ -34,7 +34,8 @@
 struct notify {
 	struct notify_config config;
 	struct notify_rate *rate;
-	struct seccomp_notif *req; /* as large as this kernel wants them */
+	struct notify_mounts *mounts; /* only where files are watched */
+	struct seccomp_notif *req;    /* as large as this kernel wants them */
 	struct seccomp_notif_resp *resp;
 	size_t req_size, resp_size;
 	uint64_t answered;
@@ -84,6 +85,15 @@ int notify_new(const struct notify_config *config, struct notify **ret, struct p
 		notify_free(n);
 		return err_nomem(err, "supervise");
 	}
+	if (n->config.watch & (SECCOMP_WATCH_FILE_WRITES | SECCOMP_WATCH_FILES)) {
+		int r = notify_mounts_new(&n->mounts);
+
+		if (r < 0) {
+			notify_free(n);
+			return err_set(err, PALE_E_SYSTEM, "supervise", -r,
+				       "cannot list the host's mounts");
+		}
+	}
 	/* The box's thread and we take turns and never run at once: woken on the same processor,
 	 * the answer is there sooner. An older kernel says no, and nothing is lost. */
 	(void)ioctl(n->config.listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS,
@@ -98,6 +108,7 @@ void notify_free(struct notify *n)
 		return;
 	close_fd(&n->config.listener);
 	notify_rate_free(n->rate);
+	notify_mounts_free(n->mounts);
 	free(n->req);
 	free(n->resp);
 	free(n);
@@ -201,7 +212,7 @@ static int decide(struct notify_call *call)
 		} else if (notify_is_net(d->nr)) {
 			notify_net(call);
 		} else {
-			notify_file(call, n->config.root);
+			notify_file(call, n->config.root, n->mounts);
 		}
 		return 0;
 	case SECCOMP_SILENT: return v.error;

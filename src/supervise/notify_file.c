@@ -5,7 +5,8 @@
  * change after they were read; nothing is decided here, only told. The kernel is asked what it
  * would say: the path is looked up beneath the box's root with O_PATH (no open has an effect, no
  * FIFO waits), and as the user of the process, so that permissions count as they will. An ordinary
- * ENOENT is silent, unless the path exists on the host: then it is the box that took it away.
+ * ENOENT is silent, unless the path exists on the host (in a local file system: notify_mounts.c):
+ * then it is the box that took it away.
  *
  * Not seen: what only Landlock refuses (it repeats the mounts), paths below /proc (its links are
  * the reader's own) and /dev, and the root directory of a process that has changed it. */
@@ -125,14 +126,6 @@ static int look(const struct lookup *l, const char *path, bool follow)
 	return fd_openat2(l->root, path, O_PATH | (follow ? 0 : O_NOFOLLOW), 0, RESOLVE_IN_ROOT);
 }
 
-static bool on_host(const char *path)
-{
-	_cleanup_close_ int fd =
-		fd_openat2(AT_FDCWD, path, O_PATH | O_NOFOLLOW, 0, RESOLVE_NO_MAGICLINKS);
-
-	return fd >= 0;
-}
-
 /* 0, or the errno if it is one with which the box refuses. */
 static int access_errno(int fd, int mode)
 {
@@ -233,7 +226,8 @@ static void come_back(void)
 	}
 }
 
-static void look_at(struct notify_call *call, const struct file_call *f, int root)
+static void look_at(struct notify_call *call, const struct file_call *f, int root,
+		    const struct notify_mounts *mounts)
 {
 	char path[2 * PATH_MAX], proc[32];
 	struct lookup l = {.root = root, .path = path, .op = f->op};
@@ -266,7 +260,7 @@ static void look_at(struct notify_call *call, const struct file_call *f, int roo
 	become(&st);
 	error = predict(&l);
 	come_back();
-	if (error == 0 || (error < 0 && !on_host(path)))
+	if (error == 0 || (error < 0 && !notify_mounts_have(mounts, path)))
 		return;
 	ev = notify_scratch(call->n);
 	ev->kind = NOTIFY_FILE;
@@ -276,7 +270,7 @@ static void look_at(struct notify_call *call, const struct file_call *f, int roo
 	notify_report(call, ev);
 }
 
-void notify_file(struct notify_call *call, int root)
+void notify_file(struct notify_call *call, int root, const struct notify_mounts *mounts)
 {
 	_cleanup_close_ int own = -1;
 
@@ -291,5 +285,5 @@ void notify_file(struct notify_call *call, int root)
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
 		if (calls[i].nr == call->nr)
-			look_at(call, &calls[i], root);
+			look_at(call, &calls[i], root, mounts);
 }

@@ -6,6 +6,8 @@
 
 #include "supervise/notify.h"
 
+struct notify_mounts;
+
 /* One stopped call, while it is looked at. */
 struct notify_call {
 	struct notify *n;
@@ -30,9 +32,16 @@ ssize_t notify_read_link(pid_t pid, const char *name, char *ret, size_t size) _m
 
 /* notify_net.c and notify_file.c: call notify_report() for what is worth an event. */
 void notify_net(struct notify_call *call);
-void notify_file(struct notify_call *call, int root);
+void notify_file(struct notify_call *call, int root, const struct notify_mounts *mounts);
 bool notify_is_net(int nr);
 bool notify_is_stderr(int nr);
+
+/* notify_mounts.c: the host's mounts */
+int notify_mounts_new(struct notify_mounts **ret) _must_check_;
+void notify_mounts_free(struct notify_mounts *m);
+/* Is there something at the absolute path, as far as can be said without waiting? Tidies the path.
+ */
+bool notify_mounts_have(const struct notify_mounts *m, char *path);
 
 /* notify_detail.c */
 void notify_detail(int nr, const uint64_t args[6], char *ret, size_t size);

@@ -390,6 +390,7 @@ static int files_child(void)
 	int fd;
 
 	FAILS(open("/etc/passwd", O_RDONLY), ENOENT);
+	FAILS(open("//etc/./group", O_RDONLY), ENOENT);
 	FAILS(open("/etc/pale-is-nowhere", O_RDONLY), ENOENT);
 	FAILS(open("/pale-nowhere/at/all", O_RDONLY | O_CREAT, 0600), ENOENT);
 	CHECK(chdir(dir) == 0);
@@ -465,12 +466,68 @@ static void test_files(void **state)
 		assert_int_equal(ev->error, rows[i].error);
 		assert_int_equal(ev->op, rows[i].op);
 	}
+	assert_non_null(find_path("/etc/group"));
 	assert_null(find_path("nowhere"));
 	assert_null(find_path("at/all"));
 	assert_null(find_path("rw/new"));
 	for (size_t i = 0; i < nevents; i++)
 		passwd += strcmp(events[i].path, "/etc/passwd") == 0;
 	assert_int_equal(passwd, 2);
+}
+
+/* Random bytes as addresses, messages and paths: nothing of it may work, or hurt the supervisor. */
+static int hostile_child(void)
+{
+	unsigned char *page =
+		mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int pair[2];
+
+	if (page == MAP_FAILED || munmap(page + 4096, 4096) < 0 ||
+	    socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, pair) < 0)
+		return 1;
+	srand(1);
+	for (int i = 0; i < 4000; i++) {
+		unsigned offset = (unsigned)rand() % 4096;
+		void *at = page + offset;
+		unsigned len = (unsigned)rand() % 200;
+
+		for (unsigned b = offset; b < 4096 && b < offset + 256; b++)
+			page[b] = (unsigned char)rand();
+		if (offset < 4000) {
+			static const uint16_t families[] = {AF_INET, AF_INET6, AF_UNIX, AF_PACKET,
+							    0xffff};
+			uint64_t inside = (uint64_t)(uintptr_t)(page + (unsigned)rand() % 4096);
+
+			memcpy(at, &families[rand() % 5], 2);
+			if (rand() % 2)
+				memcpy(at, &inside, 8); /* a message whose name is in the page */
+		}
+		switch (rand() % 6) {
+		case 0: syscall(SYS_connect, pair[0], at, len); break;
+		case 1: syscall(SYS_sendto, -1, at, 1, 0, at, len); break;
+		case 2: syscall(SYS_sendmsg, -1, at, 0); break;
+		case 3: syscall(SYS_sendmmsg, -1, at, rand(), 0); break;
+		case 4:
+			syscall(SYS_openat, rand() % 64 - 1, at,
+				O_RDONLY | O_NONBLOCK | O_DIRECTORY);
+			break;
+		case 5: syscall(SYS_openat2, AT_FDCWD, at, at, len); break;
+		}
+	}
+	return 0;
+}
+
+static void test_hostile(void **state)
+{
+	(void)state;
+	must_or_skip(supervise(PROFILE_DEFAULT, SECCOMP_WATCH_FILES, own_network, hostile_child),
+		     "seccomp");
+	for (size_t i = 0; i < nevents; i++) {
+		assert_true(strnlen(events[i].address, sizeof(events[i].address)) <
+			    sizeof(events[i].address));
+		assert_true(strnlen(events[i].path, sizeof(events[i].path)) <
+			    sizeof(events[i].path));
+	}
 }
 
 /* Threads that come and go and are killed while they wait. */
@@ -529,7 +586,8 @@ int main(void)
 		cmocka_unit_test(test_refused), cmocka_unit_test(test_flood),
 		cmocka_unit_test(test_network), cmocka_unit_test(test_overflow),
 		cmocka_unit_test(test_stderr),	cmocka_unit_test(test_files),
-		cmocka_unit_test(test_killed),	cmocka_unit_test(test_cost),
+		cmocka_unit_test(test_hostile), cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_cost),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
