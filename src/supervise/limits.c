@@ -4,6 +4,7 @@
  * The next look is taken when a limit could first be reached, so that an idle box costs a wake-up every
  * half second and a busy one is ended within a few milliseconds of its limit. */
 #include <inttypes.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/statvfs.h>
 
@@ -76,6 +77,17 @@ static void check_cpu(struct run *run, uint64_t cpu_us, bool final)
 		run_limit(run, LIMIT_CPU, cpu_us / 1000, run->plan->limits.cpu_ms, !final);
 }
 
+/* The kernel kills first and tells then, so the main process's end may be known before what caused it. */
+static void memory_over(struct run *run, uint64_t used)
+{
+	const struct result *r = run->result;
+
+	if (run->main_ended && ((r->outcome == OUTCOME_SIGNAL && r->status == SIGKILL) ||
+				(r->outcome == OUTCOME_EXIT && r->status != 0)))
+		run->decided = false;
+	run_limit(run, LIMIT_MEMORY, used, run->plan->limits.memory_bytes, true);
+}
+
 static uint64_t look(struct run *run, bool final)
 {
 	const struct policy_limits *limits = &run->plan->limits;
@@ -88,7 +100,7 @@ static uint64_t look(struct run *run, bool final)
 		if (!run->plan->sample_cpu)
 			check_cpu(run, g.cpu_us, final);
 		if (!run->plan->sample_memory && g.oom_kills)
-			run_limit(run, LIMIT_MEMORY, g.memory_peak_bytes, limits->memory_bytes, !final);
+			memory_over(run, g.memory_peak_bytes);
 		if (g.processes_refused)
 			run_limit(run, LIMIT_PROCESSES, limits->processes, limits->processes, false);
 	}
@@ -135,7 +147,7 @@ static void on_memory_event(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	cgroup_drain(run->cgroup);
 	if (look_at_cgroup(run, &u) && u.oom_kills)
-		run_limit(run, LIMIT_MEMORY, u.memory_peak_bytes, run->plan->limits.memory_bytes, true);
+		memory_over(run, u.memory_peak_bytes);
 }
 
 static int start_sampling(struct run *run, struct pale_err *err)

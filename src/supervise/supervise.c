@@ -501,12 +501,12 @@ static void settle(struct run *run)
 {
 	struct result *r = run->result;
 
+	limits_finish(run);
 	if (!run->decided) {
-		/* Its first process ended without a word: someone outside killed it. */
+		/* Its first process ended without a word, and no limit ended it: someone outside killed it. */
 		run->decided = true;
 		r->outcome = OUTCOME_DESTROYED;
 	}
-	limits_finish(run);
 	if (r->outcome == OUTCOME_SIGNAL && r->status == SIGXFSZ) {
 		r->outcome = OUTCOME_FILE_SIZE;
 		run->decided = false;

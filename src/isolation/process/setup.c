@@ -225,8 +225,6 @@ static int setup(const struct setup *s, struct pale_err *err)
 	if (r == 0)
 		r = join_cgroup(s, err);
 	if (r == 0)
-		r = rlimits_apply(&plan->rlimits, err);
-	if (r == 0)
 		r = privileges_drop(plan, err);
 	/* As the box's user: the working directory must be one that it may enter. */
 	if (r == 0 && chdir(plan->command.cwd) < 0)
@@ -236,6 +234,9 @@ static int setup(const struct setup *s, struct pale_err *err)
 		r = set_landlock(plan, err);
 	if (r == 0)
 		r = set_seccomp(s, err);
+	/* Last: a small limit of open files is the payload's, not what the steps before must make do with. */
+	if (r == 0)
+		r = rlimits_apply(&plan->rlimits, err);
 	return r < 0 ? r : exec_init(s, dns_fd, err);
 }
 
