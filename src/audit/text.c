@@ -19,11 +19,10 @@ json_t *audit_text(const char *bytes, size_t len, size_t max)
 	while (i < len && !cut) {
 		/* Not further than can be kept: a gigabyte is not scanned to show its head. */
 		size_t look = len - i < max - b.len + 4 ? len - i : max - b.len + 4;
-		size_t run = str_utf8_prefix(bytes + i, look);
-		const char *nul = run ? memchr(bytes + i, '\0', run) : NULL;
+		const char *nul = memchr(bytes + i, '\0', look);
+		/* Nor beyond the next NUL, which is escaped: many of them would be looked at as often. */
+		size_t run = str_utf8_prefix(bytes + i, nul ? (size_t)(nul - (bytes + i)) : look);
 
-		if (nul)
-			run = (size_t)(nul - (bytes + i));
 		if (run > max - b.len) {
 			run = str_utf8_prefix(bytes + i, max - b.len);
 			cut = true;

@@ -137,7 +137,11 @@ static int keep_script(struct plan *p, const char *script, struct pale_err *err)
 	_cleanup_close_ int fd = open(script, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct buf text = BUF_INIT(MAX_CODE);
 	struct stat st;
+	char magic[4];
 
+	/* A program is no code to read; its path is in the log. */
+	if (fd >= 0 && pread(fd, magic, sizeof(magic), 0) == sizeof(magic) && memcmp(magic, "\177ELF", 4) == 0)
+		return 0;
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || buf_read_fd(&text, fd) == -ENOMEM) {
 		buf_done(&text);
 		return 0;
