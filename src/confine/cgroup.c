@@ -287,7 +287,10 @@ void cgroup_probe_at(const struct cgroup_source *src, struct cgroup_host *ret)
 	if (places->v2.dir[0])
 		(void)!cgroup_file_read(places->v2.dir, "cgroup.controllers", controllers,
 					sizeof(controllers));
-	bool any_v1 = places->v1[CGROUP_MEMORY].dir[0] || places->v1[CGROUP_PIDS].dir[0];
+	bool any_v1 = false;
+
+	for (int c = 0; c < CGROUP_V1_COUNT; c++)
+		any_v1 |= places->v1[c].listed;
 
 	if (places->v2.dir[0] && (!any_v1 || cgroup_word(controllers, "memory"))) {
 		cgroup_v2_probe(src, places, ret);
