@@ -151,7 +151,7 @@ static int deleted(struct capture *c, int dir, const char *name, const struct st
 
 	change_base_from_stat(&e.base, host);
 	r = emit(c, &e);
-	if (r < 0 || !S_ISDIR(host->st_mode))
+	if (r < 0 || !S_ISDIR(host->st_mode) || walk_too_long(&c->walk))
 		return r;
 	fd = open_host_dir(dir, name);
 	return fd < 0 ? 0 : enter(c, fd, -1, LEVEL_DELETED, host);
@@ -162,7 +162,7 @@ static int deleted_children(struct capture *c, int dir, const char *name, const 
 {
 	int fd;
 
-	if (!host || !S_ISDIR(host->st_mode))
+	if (!host || !S_ISDIR(host->st_mode) || walk_too_long(&c->walk))
 		return 0;
 	fd = open_host_dir(dir, name);
 	return fd < 0 ? 0 : enter(c, fd, -1, LEVEL_DELETED, host);
@@ -216,6 +216,10 @@ static int capture_dir(struct capture *c, const struct walk_level *l, const stru
 
 	if (fd < 0)
 		return unreadable(c, st, -fd);
+	if (walk_too_long(&c->walk)) {
+		close(fd);
+		return refuse(c, st, "a path too long to go on");
+	}
 	if (has_xattr(fd, "redirect", 0)) {
 		close(fd);
 		return refuse(c, st, "a directory that was renamed within the overlay");
@@ -473,9 +477,6 @@ static int capture_tree(struct capture *c)
 			r = capture_entry(c, l);
 		else if (r == 0)
 			r = level_end(c, l);
-		else if (r == -ENAMETOOLONG && !(l->flags & LEVEL_DELETED))
-			/* The directory stands for what in it cannot be named. */
-			r = refuse(c, &l->st, "it holds a path that is too long");
 	}
 	return r;
 }

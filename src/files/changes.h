@@ -13,7 +13,7 @@
 
 struct changes_source {
 	int upper_fd;  /* the upper directory; borrowed */
-	int userns_fd; /* user namespace of the box: to read what its modes forbid; -1 for root */
+	int userns_fd; /* of the box: entered to read what its modes forbid; root needs none (-1) */
 	const char *root;   /* the host directory that was overlaid, absolute */
 	const char *path;   /* where it was in the box */
 	int64_t started_ns; /* CLOCK_REALTIME when the box was made: later host changes are

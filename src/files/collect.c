@@ -82,6 +82,10 @@ static int collect_dir(struct collect *c, const struct walk_level *l, const stru
 
 	if (fd < 0)
 		return give_up(c, -fd);
+	if (walk_too_long(&c->walk)) {
+		close(fd);
+		return refuse(c, "a path too long to go on");
+	}
 	/* Writable for us until the directory is left. */
 	r = mkdirat(l->other, c->walk.name, (st->st_mode & 0777 & ~c->umask) | 0700) < 0 ? -errno
 											 : 1;
@@ -225,8 +229,6 @@ static int collect_work(void *arg, int report_fd, void *payload, struct pale_err
 			r = collect_entry(c, l);
 		else if (r == 0)
 			leave_dir(c, l);
-		else if (r == -ENAMETOOLONG)
-			r = refuse(c, "it holds a path that is too long");
 	}
 	_Static_assert(sizeof(c->sum) <= WORKER_PAYLOAD, "the report fits");
 	memcpy(payload, &c->sum, sizeof(c->sum));

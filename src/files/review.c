@@ -177,8 +177,7 @@ static bool makes_dir(const struct change *c)
 struct below {
 	size_t parent; /* the entry whose path is the nearest above, or NO_PARENT */
 	bool any, wanted;
-	enum verdict stays; /* the verdict of one that is neither applied nor was; VERDICT_ALREADY:
-			       none */
+	bool stays; /* one is neither applied nor is there already */
 };
 
 static void link_parents(const struct manifest *m, struct below *b)
@@ -189,7 +188,7 @@ static void link_parents(const struct manifest *m, struct below *b)
 		/* Sorted: whatever is above i is the entry before it or above that one. */
 		while (up != NO_PARENT && !review_below(m->entries[i].path, m->entries[up].path))
 			up = b[up].parent;
-		b[i] = (struct below){.parent = up, .stays = VERDICT_ALREADY};
+		b[i] = (struct below){.parent = up};
 	}
 }
 
@@ -208,20 +207,18 @@ static void settle_directories(const struct manifest *m, struct review_item *ite
 		struct review_item *it = &items[i];
 		struct below *up = b[i].parent == NO_PARENT ? NULL : &b[b[i].parent];
 
-		if (removes_dir(c) && b[i].stays != VERDICT_ALREADY && it->verdict == VERDICT_APPLY)
-			set(it, b[i].stays, "something in it stays");
+		if (removes_dir(c) && b[i].stays && it->verdict == VERDICT_APPLY)
+			set(it, VERDICT_SKIP, "something in it stays");
 		/* A directory is made for what comes into it, and not for what is held back. */
 		if (makes_dir(c) && it->verdict == VERDICT_SKIP && b[i].wanted)
 			set(it, VERDICT_APPLY, "");
 		if (makes_dir(c) && it->verdict == VERDICT_APPLY && b[i].any && !b[i].wanted)
-			set(it, settled(b[i].stays) ? VERDICT_SKIP : b[i].stays,
-			    "nothing in it is applied");
+			set(it, VERDICT_SKIP, "nothing in it is applied");
 		if (!up)
 			continue;
 		up->any = true;
 		up->wanted |= b[i].wanted || it->verdict == VERDICT_APPLY;
-		if (up->stays == VERDICT_ALREADY)
-			up->stays = settled(it->verdict) ? b[i].stays : it->verdict;
+		up->stays |= b[i].stays || !settled(it->verdict);
 	}
 	for (size_t i = 0; i < m->count; i++) {
 		size_t up = b[i].parent;

@@ -64,6 +64,11 @@ int walk_enter(struct walk *w, int fd, int other, unsigned flags, const struct s
 	struct walk_level *l;
 	int r;
 
+	if (walk_too_long(w)) {
+		close_fd(&fd);
+		close_fd(&other);
+		return -ENAMETOOLONG;
+	}
 	if (w->depth == w->cap) {
 		size_t cap = w->cap ? w->cap * 2 : 16;
 
@@ -101,8 +106,6 @@ int walk_next(struct walk *w, struct walk_level **ret_level)
 		return 0;
 	w->name = l->sorted[l->next++];
 	len = strlen(w->name);
-	if (at + 1 + len > WALK_PATH_MAX)
-		return -ENAMETOOLONG;
 	if (at)
 		w->path[at++] = '/';
 	memcpy(w->path + at, w->name, len + 1);

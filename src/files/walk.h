@@ -12,7 +12,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#define WALK_PATH_MAX  16384
+#define WALK_DIR_MAX   16128		    /* of a directory that is entered */
+#define WALK_PATH_MAX  (WALK_DIR_MAX + 256) /* of any entry */
 #define WALK_NAMES_MAX ((size_t)1 << 30)
 
 struct walk_level {
@@ -34,14 +35,19 @@ struct walk {
 	size_t path_len;
 };
 
+/* Whether the current entry, a directory, is too deep to be entered. */
+static inline bool walk_too_long(const struct walk *w)
+{
+	return w->path_len > WALK_DIR_MAX;
+}
+
 /* Enters a directory: reads its names. Both descriptors are stolen, also on failure. flags and st
  * are kept for the user. 0 or a negative errno. */
 int walk_enter(struct walk *w, int fd, int other, unsigned flags,
 	       const struct stat *st) _must_check_;
 
 /* The next entry: 1, and its level through ret_level; or 0 when the directory on top of the stack
- * has no more, which is then the level returned and must be left with walk_leave(); -ENAMETOOLONG
- * if the entry's path is too long (path holds the directory's, name the entry's). */
+ * has no more, which is then the level returned and must be left with walk_leave(). */
 int walk_next(struct walk *w, struct walk_level **ret_level) _must_check_;
 
 /* Leaves the directory on top; path is then its own. Whether there are levels left. */

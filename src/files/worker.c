@@ -140,9 +140,9 @@ static int allow_beneath(int ruleset, int dir, uint64_t access)
 static int lock_paths(const struct worker *w)
 {
 	const uint64_t read = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
-	const uint64_t write = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
-			       LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR |
-			       LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SYM;
+	uint64_t write = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
+			 LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR |
+			 LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SYM;
 	uint64_t handled = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;
 	struct landlock_ruleset_attr attr;
 	_cleanup_close_ int ruleset = -1;
@@ -153,8 +153,10 @@ static int lock_paths(const struct worker *w)
 		return 0;
 	if (abi >= 2)
 		handled |= LANDLOCK_ACCESS_FS_REFER;
-	if (abi >= 3)
+	if (abi >= 3) {
 		handled |= LANDLOCK_ACCESS_FS_TRUNCATE;
+		write |= LANDLOCK_ACCESS_FS_TRUNCATE;
+	}
 	attr = (struct landlock_ruleset_attr){.handled_access_fs = handled};
 	ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
 	if (ruleset < 0)
@@ -215,6 +217,16 @@ static int close_others(const struct worker *w, int report_fd)
 	return close_range(from, ~0u, 0) < 0 ? -errno : 0;
 }
 
+/* Root reads everything as it is, and would lose the host's side of the overlay by entering. */
+static bool reads_all(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct have[2] = {0};
+
+	return syscall(SYS_capget, &head, have) == 0 &&
+	       (have[0].effective & (1u << CAP_DAC_READ_SEARCH));
+}
+
 static mode_t caller_umask;
 
 mode_t worker_umask(void)
@@ -227,7 +239,7 @@ static int confine(const struct worker *w, int report_fd, struct pale_err *err)
 	bool writes = w->write_dir >= 0;
 	int r;
 
-	if (w->userns_fd >= 0 && setns(w->userns_fd, CLONE_NEWUSER) < 0)
+	if (w->userns_fd >= 0 && !reads_all() && setns(w->userns_fd, CLONE_NEWUSER) < 0)
 		return err_set(err, PALE_E_SYSTEM, "files", errno,
 			       "entering the box's user namespace");
 	/* Entering the namespace cleared it. */

@@ -13,7 +13,7 @@
 #define WORKER_PAYLOAD 256
 
 struct worker {
-	int userns_fd; /* entered first, to read what the box's modes forbid; -1: none */
+	int userns_fd; /* entered first by who may not read everything anyway; -1: none */
 	int read_dirs[WORKER_DIRS]; /* trees that may be read; -1: none */
 	int write_dir;		    /* a tree that may be written too; -1: none */
 	int fds[WORKER_FDS];	    /* open descriptors that it keeps besides those; -1: none */
