@@ -36,7 +36,8 @@ bool cli_started_before(const char *id, const char *since)
 enum { OPT_EVENTS = 1, OPT_BLOCKED, OPT_JSON };
 static const struct cli_option show_options[] = {
 	{OPT_EVENTS, 0, "events", NULL, "every event, one a line"},
-	{OPT_BLOCKED, 0, "blocked", NULL, "only what was blocked and the limits hit"},
+	{OPT_BLOCKED, 0, "blocked", NULL,
+	 "only what was blocked and the limits hit: a short table, or with --events each event"},
 	{OPT_JSON, 0, "json", NULL, "the events as JSON lines"},
 	{0},
 };
@@ -60,6 +61,7 @@ struct show {
 	bool events, blocked, json, colour;
 	size_t width;
 	uint64_t shown;
+	struct cli_blocked *table; /* --blocked alone */
 };
 
 static void put_text(const char *label, const char *text)
@@ -249,7 +251,10 @@ static int show_event(void *arg, const json_t *event)
 		if (s->blocked && !notable)
 			return 0;
 		s->shown++;
-		return put_event(s, event);
+		if (!s->table)
+			return put_event(s, event);
+		cli_blocked_add(s->table, event);
+		return 0;
 	}
 	if (strcmp(name, "box.start") == 0)
 		put_start(event);
@@ -284,8 +289,14 @@ static int show_run(int argc, char **argv)
 	cli_audit_recover();
 	if (audit_find(args.argc ? args.argv[0] : "last", run, &err) < 0)
 		return cli_fail(&err);
+	_cleanup_free_ struct cli_blocked *table =
+		s.blocked && !s.events && !s.json ? cli_blocked_new() : NULL;
+
+	s.table = table;
 	if (audit_read(run, show_event, &s, &err) < 0)
 		return err.code ? cli_fail(&err) : CLI_EXIT_PALE;
+	if (table)
+		cli_blocked_print(table, s.colour, s.width);
 	if (s.blocked && !s.shown && !s.json)
 		fprintf(stderr, "nothing was blocked\n");
 	return cli_flushed(0);

@@ -75,6 +75,9 @@ def _():
     shown = run("show", "last")
     assert "network.blocked" in shown and "(status 3)" in shown and "import os" in shown
     assert "box.ready" not in run("show", "@", "--blocked")
+    table = [line.split()[:3] for line in run("show", "@", "--blocked").splitlines()]
+    assert table[0] == ["times", "what", "target"] and ["40", "more", "network.blocked"] in table, table
+    assert "network.blocked" in run("show", "@", "--blocked", "--events")
     assert first in run("show", "@1") and second in run("show", second[:25])
     events = [json.loads(line) for line in run("show", "--json").splitlines()]
     assert [e["seq"] for e in events] == list(range(1, 7))
