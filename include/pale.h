@@ -77,6 +77,12 @@ PALE_EXPORT int pale_policy_load(struct pale_policy *p, const char *name, struct
  * paths. */
 PALE_EXPORT int pale_policy_load_text(struct pale_policy *p, const char *text, size_t len, const char *name,
 				      const char *base_dir, bool json, struct pale_err *err);
+/* "analysis", or the names of all files that were loaded, joined by " + "; "compute" if none was. It
+ * stands in the log. Borrowed; safe for a terminal. */
+PALE_EXPORT const char *pale_policy_name(const struct pale_policy *p);
+/* What the following changes to p are called in messages, instead of the function's name: "--memory", a
+ * line of the caller's own configuration. NULL: the function's name again. Cut at 63 bytes. */
+PALE_EXPORT void pale_policy_origin(struct pale_policy *p, const char *where);
 /* Sets one value by its dotted key, as a file would: ("limits.memory", "512MiB"). */
 PALE_EXPORT int pale_policy_set(struct pale_policy *p, const char *key, const char *value,
 				struct pale_err *err);
@@ -95,6 +101,30 @@ PALE_EXPORT int pale_policy_env(struct pale_policy *p, const char *name, const c
 				struct pale_err *err);
 /* The canonical JSON of p; to be freed by the caller. */
 PALE_EXPORT int pale_policy_json(const struct pale_policy *p, char **ret, struct pale_err *err);
+/* The same as YAML for people, after checking what concerns several keys at once (PALE_E_POLICY). */
+PALE_EXPORT int pale_policy_yaml(const struct pale_policy *p, char **ret, struct pale_err *err);
+
+/* Checks a file (named as for pale_policy_load()) without using it: report (or NULL) is told of each
+ * error, err of one. */
+PALE_EXPORT int pale_policy_check(const char *name, void (*report)(void *arg, const char *message), void *arg,
+				  struct pale_err *err);
+/* Texts; to be freed by the caller: a commented policy to start from (a shipped one by its name, or with
+ * NULL every key with its default), the JSON Schema, the documentation of all keys in Markdown. */
+PALE_EXPORT int pale_policy_starter(const char *name, char **ret, struct pale_err *err);
+PALE_EXPORT int pale_policy_schema(char **ret, struct pale_err *err);
+PALE_EXPORT int pale_policy_docs(char **ret, struct pale_err *err);
+
+/* One key of the policy, for command lines and forms. Strings are static. */
+struct pale_policy_key {
+	const char *key;      /* as pale_policy_set() takes it */
+	const char *flag;     /* the name of the option of `pale run`, without dashes; or NULL */
+	const char *value;    /* what kind of value: "SIZE", "TIME", "COUNT", "ITEM", "NAME" */
+	const char *fallback; /* the default as people write it, or NULL */
+	const char *doc;      /* one or two sentences */
+	char words[96];	      /* "a|b|c" if only these are possible, or "" */
+};
+/* The key at this index (from 0); false: there are no more. */
+PALE_EXPORT bool pale_policy_key(size_t index, struct pale_policy_key *ret);
 
 /* --- commands and plans ------------------------------------------------------------------------ */
 
@@ -121,7 +151,7 @@ PALE_EXPORT int pale_plan_new(const struct pale_policy *policy, const struct pal
 PALE_EXPORT void pale_plan_free(struct pale_plan *p);
 /* SHA-256 in hex: the same policy, command and host give the same. */
 PALE_EXPORT int pale_plan_digest(const struct pale_plan *p, char ret[65], struct pale_err *err);
-/* The promises and the steps; to be freed by the caller. */
+/* The promises, the steps and the digest; to be freed by the caller. */
 PALE_EXPORT int pale_plan_json(const struct pale_plan *p, char **ret, struct pale_err *err);
 #define PALE_PRINT_COLOUR 1u
 #define PALE_PRINT_STEPS  2u
@@ -129,6 +159,7 @@ PALE_EXPORT void pale_plan_print(const struct pale_plan *p, FILE *out, unsigned 
 
 /* What this host can enforce for this user, tried for real: each check with its remedy. 1: the default
  * policy can be enforced; 0: it cannot. JSON to *ret (to be freed), or lines to out; each may be NULL. */
+/* The calling process must have a single thread: namespaces and filters are tried in forks of it. */
 PALE_EXPORT int pale_doctor(char **ret, FILE *out, unsigned flags, struct pale_err *err);
 
 /* --- runs -------------------------------------------------------------------------------------- */
@@ -137,7 +168,8 @@ enum pale_stream { PALE_STDOUT, PALE_STDERR };
 
 struct pale_run_options {
 	size_t size;               /* sizeof(struct pale_run_options) */
-	bool use_fds;              /* the three descriptors below count; else: no input, output is kept */
+	bool use_fds;              /* the three descriptors below count; else: no input, and the output
+				    * is kept unless on_output takes it */
 	int in, out, err;          /* borrowed; -1: none */
 	bool keep_output;          /* head and tail of the output are kept for the result */
 	bool ordered;              /* so that the order between stdout and stderr is exact */
@@ -145,7 +177,8 @@ struct pale_run_options {
 				    * thread and does nothing else meanwhile; SIGPIPE is then ignored in it */
 	bool handle_signals;       /* with in_process: SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH are for the
 				    * box while it runs */
-	/* Called from pale_run() or pale_box_dispatch(), in the caller's thread. */
+	/* Called from pale_run() or pale_box_dispatch(), in the caller's thread. on_output is told what
+	 * comes on a stream that has no descriptor above. */
 	void (*on_output)(void *arg, enum pale_stream stream, const char *data, size_t len);
 	void (*on_event)(void *arg, const char *json); /* a line of the audit log */
 	void *arg;
@@ -190,11 +223,22 @@ PALE_EXPORT int pale_result_exit_status(const struct pale_result *r);
 /* One line for people, with the figures of a limit. */
 PALE_EXPORT const char *pale_result_summary(const struct pale_result *r);
 PALE_EXPORT const char *pale_result_audit_id(const struct pale_result *r);
+/* How many: limits hit (whether or not one ended it), different attempts that were blocked, processes
+ * that still ran when the command ended and were killed, overlays with changes kept for review. */
+enum pale_count { PALE_COUNT_LIMITS, PALE_COUNT_BLOCKED, PALE_COUNT_LEFTOVER, PALE_COUNT_CHANGES };
+PALE_EXPORT uint64_t pale_result_count(const struct pale_result *r, enum pale_count what);
 /* The kept output of a stream, as it came (head and tail if cut); NULL if none was kept. */
 PALE_EXPORT const char *pale_result_output(const struct pale_result *r, enum pale_stream stream,
 					   size_t *ret_len);
-/* Everything: outcome, output, usage, limits hit, blocked attempts, changes, audit id. */
-PALE_EXPORT const char *pale_result_json(const struct pale_result *r);
+/* Everything: outcome, output, usage, limits hit, blocked attempts, changes, audit id. NULL if out of
+ * memory. */
+PALE_EXPORT const char *pale_result_json(struct pale_result *r);
+
+/* --- the audit log ----------------------------------------------------------------------------- */
+
+/* Removes the oldest runs beyond 1 GiB, if that was not done within a day; costs one stat() else. For
+ * the end of a program; what fails is left for the next time. */
+PALE_EXPORT void pale_audit_prune_daily(void);
 
 #ifdef __cplusplus
 }

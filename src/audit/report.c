@@ -395,7 +395,7 @@ static void head(const struct report *r, const char *id)
 	fprintf(r->to, "</h1><div class=\"dim\">run %s &middot; started ", id);
 	put(r->to, audit_local_time(text_at(r->start, "time"), local));
 	for (i = 0; i < 3; i++) {
-		static const char *const keys[] = {"user", "policy", "cwd"};
+		static const char *const keys[] = {"user", "policy_name", "cwd"};
 		static const char *const words[] = {"by", "policy", "in"};
 		const char *v = text_at(r->start, keys[i]);
 

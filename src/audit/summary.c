@@ -68,11 +68,7 @@ static void add(struct run_summary *r, const struct chain_line *line)
 	count(r, line->event, n);
 	r->by_severity[e ? e->severity : AUDIT_INFO] += n;
 	if (strcmp(line->event, "box.start") == 0) {
-		const json_t *policy = json_object_get(o, "policy");
-
-		snprintf(r->policy, sizeof(r->policy), "%s",
-			 json_is_object(policy) ? string_at(policy, "name")
-						: string_at(o, "policy"));
+		snprintf(r->policy, sizeof(r->policy), "%s", string_at(o, "policy_name"));
 		snprintf(r->user, sizeof(r->user), "%s", string_at(o, "user"));
 		free(r->command);
 		r->command = command_of(o);

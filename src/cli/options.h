@@ -31,7 +31,6 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "policy/policy.h"
 
 struct cli_command;
 
@@ -75,9 +74,15 @@ void cli_args_done(struct cli_args *args);
 
 /* The policy that -p and the policy flags of this command line ask for, after cli_next() returned
  * 0: the defaults (`compute`), then each -p file, then each flag in the order given. *ret_file, if
- * not NULL, is the same without the flags, so that policy_widened() can tell what the flags add. */
-int cli_policy(const struct cli_args *args, struct policy **ret_file, struct policy **ret,
+ * not NULL, is the same without the flags, so that what the flags add can be told apart. Both are
+ * for pale_policy_free(). */
+int cli_policy(const struct cli_args *args, struct pale_policy **ret_file, struct pale_policy **ret,
 	       struct pale_err *err) _must_check_;
+static inline void cli_policy_freep(struct pale_policy **p)
+{
+	pale_policy_free(*p);
+}
+#define _cleanup_policy_ _cleanup_(cli_policy_freep)
 
 /* The help text of one command, and the JSON description of all for the generators of man pages and
  * shell completions. */

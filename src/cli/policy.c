@@ -9,7 +9,6 @@
 
 #include "base/fd.h"
 #include "base/str.h"
-#include "policy/policy.h"
 
 extern const struct cli_command cli_policy_command;
 
@@ -74,7 +73,7 @@ static int run_init(int argc, char **argv)
 		return args.status;
 	if (args.argc > 1)
 		return cli_usage(init_command.name, "one name of a shipped policy at most");
-	if (policy_init_text(args.argc ? args.argv[0] : NULL, &text, &err) < 0) {
+	if (pale_policy_starter(args.argc ? args.argv[0] : NULL, &text, &err) < 0) {
 		cli_fail(&err);
 		return 1;
 	}
@@ -106,35 +105,16 @@ static const struct cli_command check_command;
 struct check {
 	bool json;
 	json_t *errors; /* of the current file */
-	size_t n;
 };
 
-static void report(const struct pale_err *e, void *data)
+static void report(void *arg, const char *message)
 {
-	struct check *c = data;
+	struct check *c = arg;
 
-	c->n++;
 	if (c->json)
-		json_array_append_new(c->errors, json_string(e->message));
+		json_array_append_new(c->errors, json_string(message));
 	else
-		fprintf(stderr, "%s\n", e->message);
-}
-
-static bool check_one(struct check *c, const char *name)
-{
-	_cleanup_policy_ struct policy *p = NULL;
-	size_t before = c->n;
-	struct pale_err err;
-	int r = policy_new(&p, &err);
-
-	if (r >= 0)
-		r = policy_load_report(p, name, report, c, &err);
-	if (r >= 0)
-		r = policy_check(p, &err);
-	/* What is not about a line of the file was not reported yet: it cannot be opened, say. */
-	if (r < 0 && c->n == before)
-		report(&err, c);
-	return r >= 0;
+		fprintf(stderr, "%s\n", message);
 }
 
 static int run_check(int argc, char **argv)
@@ -158,7 +138,7 @@ static int run_check(int argc, char **argv)
 		bool ok;
 
 		c.errors = json_array();
-		ok = check_one(&c, args.argv[i]);
+		ok = pale_policy_check(args.argv[i], report, &c, NULL) >= 0;
 		good = good && ok;
 		str_escape_into(name, sizeof(name), args.argv[i], strlen(args.argv[i]));
 		if (!c.json)
@@ -208,12 +188,12 @@ static int print_generated(const struct cli_command *command, int argc, char **a
 
 static int run_schema(int argc, char **argv)
 {
-	return print_generated(&schema_command, argc, argv, policy_schema_json);
+	return print_generated(&schema_command, argc, argv, pale_policy_schema);
 }
 
 static int run_docs(int argc, char **argv)
 {
-	return print_generated(&docs_command, argc, argv, policy_docs_markdown);
+	return print_generated(&docs_command, argc, argv, pale_policy_docs);
 }
 
 static const struct cli_command schema_command = {
@@ -237,7 +217,7 @@ static const struct cli_command show_command;
 static int run_show(int argc, char **argv)
 {
 	_cleanup_cli_args_ struct cli_args args = CLI_ARGS(&show_command, argc, argv);
-	_cleanup_policy_ struct policy *p = NULL;
+	_cleanup_policy_ struct pale_policy *p = NULL;
 	_cleanup_free_ char *text = NULL;
 	struct pale_err err;
 	const char *value;
@@ -251,13 +231,16 @@ static int run_show(int argc, char **argv)
 		return args.status;
 	if (args.argc > 0)
 		return cli_usage(show_command.name, "takes no arguments; a file is named with -p");
-	if (cli_policy(&args, NULL, &p, &err) < 0 || policy_check(p, &err) < 0 ||
-	    (json ? policy_to_json(p, &text, &err) : policy_to_yaml(p, &text, &err)) < 0) {
+	/* As YAML in any case: that checks it. */
+	if (cli_policy(&args, NULL, &p, &err) < 0 || pale_policy_yaml(p, &text, &err) < 0) {
 		cli_fail(&err);
 		return 1;
 	}
 	if (!json)
 		return print_text(text);
+	free(take_ptr(text));
+	if (pale_policy_json(p, &text, &err) < 0)
+		return cli_fail(&err);
 	/* ASCII only: a path may hold what a terminal obeys. */
 	j = json_loads(text, 0, NULL);
 	json_dumpf(j, stdout, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_ENSURE_ASCII);

@@ -6,7 +6,6 @@
 
 #include "base/num.h"
 #include "base/str.h"
-#include "policy/options.h"
 
 enum {
 	FLAG_POLICY = CLI_POLICY_IDS,
@@ -16,7 +15,7 @@ enum {
 	FLAG_HIDE,
 	FLAG_ENV,
 	FLAG_SET,
-	FLAG_KEY, /* and further: the rows of the options table that have a flag, by index */
+	FLAG_KEY, /* and further: the keys of the policy that have a flag, by index */
 };
 
 static const struct cli_option own_options[] = {
@@ -40,52 +39,31 @@ static const struct cli_option own_options[] = {
 	 NULL},
 };
 
-static const char *argument_of(const struct policy_option *o)
-{
-	switch (o->type) {
-	case OPTION_SIZE: return "SIZE";
-	case OPTION_TIME: return "TIME";
-	case OPTION_MILLI:
-	case OPTION_COUNT: return "COUNT";
-	case OPTION_WORDS: return "ITEM";
-	default: return "NAME";
-	}
-}
-
-/* The words of a row as a shell's completion takes them: "a|b|c". */
-static const char *words_of(const struct policy_option *o, char *out, size_t size)
-{
-	size_t used = 0;
-
-	for (const struct option_word *w = o->words; w && w->word && used < size; w++)
-		used += (size_t)snprintf(out + used, size - used, "%s%s", used ? "|" : "", w->word);
-	return o->words ? out : NULL;
-}
-
 const struct cli_option *cli_policy_options(void)
 {
 	enum { OWN = ARRAY_SIZE(own_options), MAX = OWN + 24 };
 	static struct cli_option all[MAX + 1];
-	static char words[24][96], help[24][256];
+	static struct pale_policy_key keys[24];
+	static char help[24][256];
 	size_t n = 0, m = 0;
 
 	if (all[0].name)
 		return all;
-	for (const struct policy_option *o = policy_options; o->key; o++) {
-		const char *fall;
+	for (int i = 0; m < ARRAY_SIZE(keys) && pale_policy_key((size_t)i, &keys[m]); i++) {
+		const struct pale_policy_key *k = &keys[m];
+		const char *end = strpbrk(k->doc, ".;");
 
-		if (!o->flag || m >= ARRAY_SIZE(words))
+		if (!k->flag)
 			continue;
-		/* The first sentence of the row's documentation, and the default. */
-		fall = strpbrk(o->doc, ".;");
+		/* The first sentence of the key's documentation, and the default. */
 		snprintf(help[m], sizeof(help[m]), "%.*s%s%s%s",
-			 (int)(fall ? fall - o->doc : (long)strlen(o->doc)), o->doc,
-			 o->def ? " (default: " : "", o->def ? o->def : "", o->def ? ")" : "");
+			 (int)(end ? end - k->doc : (long)strlen(k->doc)), k->doc,
+			 k->fallback ? " (default: " : "", k->fallback ? k->fallback : "",
+			 k->fallback ? ")" : "");
 		if (help[m][0] >= 'A' && help[m][0] <= 'Z')
 			help[m][0] = (char)(help[m][0] - 'A' + 'a');
 		all[OWN + m] = (struct cli_option){
-			FLAG_KEY + (int)(o - policy_options),	0, o->flag, argument_of(o), help[m],
-			words_of(o, words[m], sizeof(words[m]))};
+			FLAG_KEY + i, 0, k->flag, k->value, help[m], *k->words ? k->words : NULL};
 		m++;
 	}
 	for (n = 0; n < OWN; n++)
@@ -121,35 +99,30 @@ static void split(char *value, bool takes_size, char **ret_target, char **ret_si
 	}
 }
 
-static int add_file(struct policy *p, int id, const char *text, struct pale_err *err)
+static int add_file(struct pale_policy *p, int id, const char *text, struct pale_err *err)
 {
-	static const enum policy_access access[] = {
-		[FLAG_RO - FLAG_RO] = ACCESS_READ,
-		[FLAG_RW - FLAG_RO] = ACCESS_WRITE,
-		[FLAG_OVERLAY - FLAG_RO] = ACCESS_OVERLAY,
-		[FLAG_HIDE - FLAG_RO] = ACCESS_HIDE,
-	};
-	static const char *const where[] = {"--ro", "--rw", "--overlay", "--hide"};
 	_cleanup_free_ char *value = strdup(text);
-	struct policy_file entry = {0};
+	uint64_t size_bytes = 0;
 	char *target, *size;
-	int which = id - FLAG_RO;
 
 	if (!value)
 		return err_nomem(err, "policy");
 	if (id == FLAG_HIDE)
-		return policy_add_file(p, ACCESS_HIDE, text, NULL, NULL, 0, where[which], err);
+		return pale_policy_hide(p, text, err);
 	split(value, id == FLAG_RW, &target, &size);
-	/* Once more, for its bounds. */
-	if (size && option_parse(option_find("files[].size"), size, &entry, err) < 0) {
-		err_add(err, " (--rw %s)", QUOTED(text));
-		return -PALE_E_POLICY;
+	switch (id) {
+	case FLAG_RO: return pale_policy_read(p, value, target, err);
+	case FLAG_OVERLAY: return pale_policy_overlay(p, value, target, err);
+	default: break;
 	}
-	return policy_add_file(p, access[which], target, id == FLAG_RW ? NULL : value,
-			       id == FLAG_RW ? value : NULL, entry.size_bytes, where[which], err);
+	/* It read as one in split(). */
+	if (size && num_parse_size(size, &size_bytes) == 0 && size_bytes == 0)
+		return err_set(err, PALE_E_USAGE, "policy", 0, "--rw %s: a size of 0 holds nothing",
+			       QUOTED(text));
+	return pale_policy_write(p, target, value, size_bytes, err);
 }
 
-static int add_env(struct policy *p, const char *text, struct pale_err *err)
+static int add_env(struct pale_policy *p, const char *text, struct pale_err *err)
 {
 	const char *equals = strchr(text, '=');
 	_cleanup_free_ char *name = strndup(text, equals ? (size_t)(equals - text) : strlen(text));
@@ -164,10 +137,10 @@ static int add_env(struct policy *p, const char *text, struct pale_err *err)
 			       "--env %s: there is no such variable to copy; give it a value with "
 			       "NAME=VALUE",
 			       QUOTED(name));
-	return policy_add_env(p, name, value, err);
+	return pale_policy_env(p, name, value, err);
 }
 
-static int set_any(struct policy *p, const char *text, struct pale_err *err)
+static int set_any(struct pale_policy *p, const char *text, struct pale_err *err)
 {
 	const char *equals = strchr(text, '=');
 	_cleanup_free_ char *key = equals ? strndup(text, (size_t)(equals - text)) : NULL;
@@ -178,39 +151,46 @@ static int set_any(struct policy *p, const char *text, struct pale_err *err)
 			       QUOTED(text));
 	if (!key)
 		return err_nomem(err, "policy");
-	return policy_set(p, key, equals + 1, "--set", err);
+	return pale_policy_set(p, key, equals + 1, err);
 }
 
-static int apply(struct policy *p, const struct cli_flag *f, struct pale_err *err)
+static int apply(struct pale_policy *p, const struct cli_flag *f, struct pale_err *err)
 {
-	const struct policy_option *o;
-	char where[64];
+	struct pale_policy_key key = {0};
+	char origin[64];
+	int r;
 
+	for (size_t i = 0; i < ARRAY_SIZE(own_options); i++)
+		if (own_options[i].id == f->id)
+			key.flag = own_options[i].name;
+	if (f->id >= FLAG_KEY && !pale_policy_key((size_t)(f->id - FLAG_KEY), &key))
+		return err_set(err, PALE_E_USAGE, "policy", 0, "an unknown flag");
+	snprintf(origin, sizeof(origin), "--%s", key.flag);
+	pale_policy_origin(p, origin);
 	switch (f->id) {
 	case FLAG_RO:
 	case FLAG_RW:
 	case FLAG_OVERLAY:
-	case FLAG_HIDE: return add_file(p, f->id, f->value, err);
-	case FLAG_ENV: return add_env(p, f->value, err);
-	case FLAG_SET: return set_any(p, f->value, err);
-	default: break;
+	case FLAG_HIDE: r = add_file(p, f->id, f->value, err); break;
+	case FLAG_ENV: r = add_env(p, f->value, err); break;
+	case FLAG_SET: r = set_any(p, f->value, err); break;
+	default: r = pale_policy_set(p, key.key, f->value, err); break;
 	}
-	o = &policy_options[f->id - FLAG_KEY];
-	snprintf(where, sizeof(where), "--%s", o->flag);
-	return policy_set(p, o->key, f->value, where, err);
+	pale_policy_origin(p, NULL);
+	return r;
 }
 
-int cli_policy(const struct cli_args *args, struct policy **ret_file, struct policy **ret,
+int cli_policy(const struct cli_args *args, struct pale_policy **ret_file, struct pale_policy **ret,
 	       struct pale_err *err)
 {
-	_cleanup_policy_ struct policy *file = NULL, *p = NULL;
-	int r = policy_new(&file, err);
+	_cleanup_policy_ struct pale_policy *file = NULL, *p = NULL;
+	int r = pale_policy_new(&file, err);
 
 	for (size_t i = 0; r >= 0 && i < args->nflags; i++)
 		if (args->flags[i].id == FLAG_POLICY)
-			r = policy_load(file, args->flags[i].value, err);
+			r = pale_policy_load(file, args->flags[i].value, err);
 	if (r >= 0)
-		r = policy_copy(&p, file, err);
+		r = pale_policy_copy(&p, file, err);
 	for (size_t i = 0; r >= 0 && i < args->nflags; i++)
 		if (args->flags[i].id != FLAG_POLICY)
 			r = apply(p, &args->flags[i], err);

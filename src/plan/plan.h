@@ -66,7 +66,7 @@ struct promise {
 	char key[24];         /* "memory" */
 	char what[200];       /* "512MiB for the whole box" */
 	char mechanism[120];  /* "cgroup v1 memory" */
-	char fallback[200];   /* in force instead of the best mechanism; empty if it is the best */
+	char fallback[440];   /* in force instead of the best mechanism; empty if it is the best */
 	char uncovered[260];  /* what that does not cover; empty if nothing */
 	bool best_effort;     /* weaker than asked, and the policy allows it */
 };

@@ -1,0 +1,51 @@
+/* What the files of the public library share: the objects behind the opaque names of pale.h. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "plan/plan.h"
+#include "policy/policy.h"
+
+struct pale_policy {
+	struct policy *model;
+	char name[128];	 /* the files that it was loaded from, for the log */
+	char origin[64]; /* pale_policy_origin(); empty: the function's own word */
+};
+
+struct pale_plan {
+	struct plan *model;
+};
+
+/* Copies the part of a caller's struct that both know; -PALE_E_USAGE if its size makes no sense. */
+int api_take(void *to, size_t to_size, const void *from, const char *what,
+	     struct pale_err *err) _must_check_;
+/* The command as the plan takes it. *ret_cwd is for the caller to free, and borrowed by ret. */
+int api_request(const struct pale_policy *policy, const struct pale_command *command, bool ordered,
+		struct plan_request *ret, char **ret_cwd, struct pale_err *err) _must_check_;
+
+struct result; /* supervise/result.h */
+
+#define API_COUNTS (PALE_COUNT_CHANGES + 1)
+
+struct pale_result {
+	struct result *model; /* where this process supervised; NULL: it came from pale-box */
+	int exit_status;
+	char outcome[16];
+	char summary[256];
+	char id[32];
+	uint64_t counts[API_COUNTS];
+	char *output[2]; /* kept, NUL-terminated; or NULL */
+	size_t output_len[2];
+	char *json; /* made when asked for */
+};
+
+/* Fills it in from a run's result, which it then owns, also on failure. */
+int api_result(struct result *model, struct pale_result **ret, struct pale_err *err) _must_check_;
+
+/* Plans, runs and logs in this process. */
+int api_run_here(const struct pale_policy *policy, const struct plan_request *request,
+		 const struct pale_run_options *options, int control, struct pale_result **ret,
+		 struct pale_err *err) _must_check_;
+/* The caller's options; without any, no input and kept output. */
+int api_options(const struct pale_run_options *options, struct pale_run_options *ret,
+		struct pale_err *err) _must_check_;

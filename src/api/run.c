@@ -1,0 +1,164 @@
+/* Running: see pale.h. Here the caller's process is the supervisor itself; box.c has the other way,
+ * in which a pale-box is. Runs with the caller's privileges; the policy and the command are
+ * trusted. */
+#include "api.h"
+
+#include <pwd.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "supervise/supervise.h"
+
+#define STAGE	    "supervise"
+#define MAX_WIDENED 64
+
+/* The caller's name from /etc/passwd: in the static command there is no NSS. */
+static void put_user(json_t *o)
+{
+	_cleanup_file_ FILE *f = fopen("/etc/passwd", "re");
+	uid_t uid = geteuid();
+
+	for (struct passwd *p; f && (p = fgetpwent(f));)
+		if (p->pw_uid == uid) {
+			json_object_set_new(o, "user",
+					    audit_text(p->pw_name, strlen(p->pw_name), 64));
+			return;
+		}
+}
+
+static json_t *start_body(const struct pale_policy *policy, struct pale_err *err)
+{
+	_cleanup_free_ char *text = NULL;
+	char digest[65];
+	json_t *o;
+
+	if (policy_to_json(policy->model, &text, err) < 0 ||
+	    policy_digest(policy->model, digest, err) < 0)
+		return NULL;
+	o = json_pack("{ss so ss}", "policy_name", pale_policy_name(policy), "policy",
+		      json_loads(text, 0, NULL), "policy_digest", digest);
+	if (!o)
+		err_nomem(err, STAGE);
+	else
+		put_user(o);
+	return o;
+}
+
+/* One note a point in which the policy permits more than its base. */
+static json_t **widened(const struct pale_policy *base, const struct pale_policy *policy)
+{
+	char lines[MAX_WIDENED][160];
+	int n = policy_widened(base->model, policy->model, lines, MAX_WIDENED);
+	json_t **notes;
+
+	if (n > MAX_WIDENED)
+		n = MAX_WIDENED;
+	notes = n > 0 ? calloc((size_t)n + 1, sizeof(*notes)) : NULL;
+	for (int i = 0; notes && i < n; i++)
+		notes[i] = json_pack("{ss ss so}", "stage", "policy", "event", "policy.widened",
+				     "what", audit_text(lines[i], strlen(lines[i]), 160));
+	return notes;
+}
+
+static void pass_output(void *arg, enum output_stream stream, const char *data, size_t len)
+{
+	const struct pale_run_options *o = arg;
+
+	if (o->use_fds && (stream == OUTPUT_STDOUT ? o->out : o->err) >= 0)
+		return;
+	o->on_output(o->arg, stream == OUTPUT_STDOUT ? PALE_STDOUT : PALE_STDERR, data, len);
+}
+
+static void pass_event(void *arg, const json_t *event)
+{
+	const struct pale_run_options *o = arg;
+	_cleanup_free_ char *text = json_dumps(event, JSON_COMPACT | JSON_ENSURE_ASCII);
+
+	if (text)
+		o->on_event(o->arg, text);
+}
+
+int api_run_here(const struct pale_policy *policy, const struct plan_request *request,
+		 const struct pale_run_options *options, int control, struct pale_result **ret,
+		 struct pale_err *err)
+{
+	_cleanup_plan_ struct plan *plan = NULL;
+	struct supervise_request supervise = {
+		.in = options->use_fds ? options->in : -1,
+		.out = options->use_fds ? options->out : -1,
+		.err = options->use_fds ? options->err : -1,
+		.control = control,
+		.keep_output = options->keep_output,
+		.handle_signals = options->handle_signals,
+		.on_output = options->on_output ? pass_output : NULL,
+		.on_event = options->on_event ? pass_event : NULL,
+		.arg = (void *)(uintptr_t)options,
+	};
+	struct result result = {0};
+	json_t **notes = NULL;
+	int r = supervise_recover(err);
+
+	if (r >= 0)
+		r = plan_make(request, &plan, err);
+	if (r < 0)
+		return r;
+	supervise.plan = plan;
+	supervise.start = start_body(policy, err);
+	if (!supervise.start)
+		return -(int)err->code;
+	if (options->base_policy)
+		notes = widened(options->base_policy, policy);
+	supervise.notes = notes;
+	r = supervise_run(&supervise, &result, err);
+	json_decref(supervise.start);
+	for (json_t **n = notes; n && *n; n++)
+		json_decref(*n);
+	free(notes);
+	if (r < 0) {
+		result_done(&result);
+		return r;
+	}
+	return api_result(&result, ret, err);
+}
+
+/* What a run without options is: no input, output kept. */
+int api_options(const struct pale_run_options *options, struct pale_run_options *ret,
+		struct pale_err *err)
+{
+	int r;
+
+	*ret = (struct pale_run_options){0};
+	r = api_take(ret, sizeof(*ret), options, "struct pale_run_options", err);
+	if (!ret->use_fds && !ret->on_output)
+		ret->keep_output = true;
+	return r;
+}
+
+int pale_run(const struct pale_policy *policy, const struct pale_command *command,
+	     const struct pale_run_options *options, struct pale_result **ret, struct pale_err *err)
+{
+	_cleanup_free_ char *cwd = NULL;
+	struct plan_request request;
+	struct pale_run_options o;
+	struct pale_box *box;
+	struct pale_err mine;
+	int r;
+
+	if (!err)
+		err = &mine;
+	*err = (struct pale_err){0};
+	*ret = NULL;
+	r = api_options(options, &o, err);
+	if (r < 0)
+		return r;
+	if (!o.in_process) {
+		r = pale_box_start(policy, command, options, &box, err);
+		if (r < 0)
+			return r;
+		r = pale_box_wait(box, ret, err);
+		pale_box_free(box);
+		return r;
+	}
+	r = api_request(policy, command, o.ordered, &request, &cwd, err);
+	return r < 0 ? r : api_run_here(policy, &request, &o, -1, ret, err);
+}
