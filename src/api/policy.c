@@ -181,8 +181,18 @@ int pale_policy_overlay(struct pale_policy *p, const char *from, const char *pat
 int pale_policy_write(struct pale_policy *p, const char *path, const char *collect,
 		      uint64_t size_bytes, struct pale_err *err)
 {
-	return policy_add_file(p->model, ACCESS_WRITE, path, NULL, collect, size_bytes,
-			       origin(p, "pale_policy_write()"), err);
+	const char *where = origin(p, "pale_policy_write()");
+	struct policy_file entry = {0};
+	char text[24];
+
+	/* For its bounds. */
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)size_bytes);
+	if (size_bytes && option_parse(option_find("files[].size"), text, &entry, err) < 0) {
+		if (err)
+			err_add(err, " (%s)", where);
+		return -PALE_E_POLICY;
+	}
+	return policy_add_file(p->model, ACCESS_WRITE, path, NULL, collect, size_bytes, where, err);
 }
 
 int pale_policy_hide(struct pale_policy *p, const char *path, struct pale_err *err)

@@ -117,7 +117,7 @@ static int add_file(struct pale_policy *p, int id, const char *text, struct pale
 	}
 	/* It read as one in split(). */
 	if (size && num_parse_size(size, &size_bytes) == 0 && size_bytes == 0)
-		return err_set(err, PALE_E_USAGE, "policy", 0, "--rw %s: a size of 0 holds nothing",
+		return err_set(err, PALE_E_USAGE, "policy", 0, "--rw %s: a size of 0 is too little",
 			       QUOTED(text));
 	return pale_policy_write(p, target, value, size_bytes, err);
 }

@@ -11,7 +11,7 @@
 #include "plan/interpreter.h"
 
 #define STAGE    "plan"
-#define MAX_CODE (4u << 20) /* of a script's text in the audit log */
+#define MAX_CODE (16u << 20) /* of a script's text in the audit log */
 
 /* A NULL-terminated list of strings that is owned by the plan. */
 struct list {
@@ -138,15 +138,22 @@ static int keep_script(struct plan *p, const char *script, struct pale_err *err)
 	struct buf text = BUF_INIT(MAX_CODE);
 	struct stat st;
 	char magic[4];
+	int r;
 
 	/* A program is no code to read; its path is in the log. */
 	if (fd >= 0 && pread(fd, magic, sizeof(magic), 0) == sizeof(magic) && memcmp(magic, "\177ELF", 4) == 0)
 		return 0;
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || buf_read_fd(&text, fd) == -ENOMEM) {
-		buf_done(&text);
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return 0;
-	}
-	(void)err;
+	r = buf_read_fd(&text, fd);
+	if (r < 0)
+		buf_done(&text);
+	/* The log holds the code whole, or it does not run. */
+	if (r == -ENOSPC)
+		return err_set(err, PALE_E_AUDIT, STAGE, 0, "%s is larger than the %u MiB of code that the log holds",
+			       QUOTED(script), MAX_CODE >> 20);
+	if (r < 0)
+		return r == -ENOMEM ? err_nomem(err, STAGE) : 0;
 	p->command.code = text.data;
 	p->command.code_len = text.len;
 	return 0;

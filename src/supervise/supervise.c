@@ -337,7 +337,10 @@ static void on_command(evutil_socket_t fd, short what, void *arg)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	/* The library's caller is gone: so is its box. */
-	if (n != (ssize_t)sizeof(c) || c.kind == SUPERVISE_DESTROY)
+	if (n != (ssize_t)sizeof(c)) {
+		unwatch(run, fd);
+		run_end(run, OUTCOME_DESTROYED);
+	} else if (c.kind == SUPERVISE_DESTROY)
 		run_end(run, OUTCOME_DESTROYED);
 	else if (c.kind == SUPERVISE_SIGNAL && isolation_signal(&run->box, c.value) < 0)
 		run_end(run, OUTCOME_DESTROYED);
@@ -370,7 +373,7 @@ static int write_start(struct run *run, struct pale_err *err)
 	json_object_set_new(body, "host", json_string(plan->host.release));
 	json_object_set_new(body, "cwd", audit_text(plan->command.cwd, strlen(plan->command.cwd), 4096));
 	if (plan->command.code)
-		json_object_set_new(body, "code", audit_text(plan->command.code, plan->command.code_len, 8 << 20));
+		json_object_set_new(body, "code", audit_text(plan->command.code, plan->command.code_len, SIZE_MAX));
 	r = audit_append(run->log, STAGE, "box.start", body, err);
 	for (size_t i = 0; r == 0 && run->req->notes && run->req->notes[i]; i++) {
 		json_t *note = json_deep_copy(run->req->notes[i]);
