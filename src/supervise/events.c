@@ -7,7 +7,7 @@
 #include "base/str.h"
 
 #define STAGE       "supervise"
-#define MAX_LIST    256 /* different attempts in the result; the log has them all, or their exact counts */
+#define MAX_LIST    128 /* different attempts of a kind in the result; the log has them all, or their exact counts */
 #define MAX_LOOKUPS 256 /* different names told singly */
 
 struct events {
@@ -16,6 +16,7 @@ struct events {
 	json_t *keys;         /* key -> index */
 	json_t *lookups;      /* name -> times asked beyond the first */
 	uint64_t more_lookups;
+	size_t listed[NOTIFY_KINDS + 1]; /* by enum notify_kind; DNS last */
 	uint64_t unlisted;
 	struct pale_err error;
 };
@@ -61,11 +62,12 @@ static void set_text(json_t *o, const char *key, const char *s, size_t max)
 }
 
 /* One line of the result's list: count is all so far of its key. */
-static void list(struct events *e, const char *key, json_t *entry, uint64_t count)
+static void list(struct events *e, int kind, const char *key, json_t *entry, uint64_t count)
 {
 	json_t *index = json_object_get(e->keys, key);
 
-	if (!index && json_array_size(e->blocked) >= MAX_LIST) {
+	/* A share for each kind: noise of one must not push another out. */
+	if (!index && e->listed[kind] == MAX_LIST) {
 		e->unlisted++;
 		json_decref(entry);
 		return;
@@ -75,6 +77,7 @@ static void list(struct events *e, const char *key, json_t *entry, uint64_t coun
 		json_array_set_new(e->blocked, (size_t)json_integer_value(index), entry);
 		return;
 	}
+	e->listed[kind]++;
 	json_object_set_new(e->keys, key, json_integer((json_int_t)json_array_size(e->blocked)));
 	json_array_append_new(e->blocked, entry);
 }
@@ -132,7 +135,7 @@ void events_notify(struct events *e, const struct notify_event *event)
 	str_escape(&key, event->path, strlen(event->path));
 	buf_adds(&key, "/");
 	str_escape(&key, program_of(event), strlen(program_of(event)));
-	list(e, key.data, entry, event->is_overflow ? event->count : event->total);
+	list(e, (int)event->kind, key.data, entry, event->is_overflow ? event->count : event->total);
 }
 
 void events_lookup(struct events *e, const struct init_message *m, const char *program)
@@ -163,7 +166,7 @@ void events_lookup(struct events *e, const struct init_message *m, const char *p
 	json_object_set_new(entry, "name", audit_text(m->text, m->text_len, sizeof(m->text)));
 	set_text(entry, "program", program, 256);
 	buf_addf(&key, "dns/%s", name.data);
-	list(e, key.data, entry, (uint64_t)(times ? json_integer_value(times) + 2 : 1));
+	list(e, NOTIFY_KINDS, key.data, entry, (uint64_t)(times ? json_integer_value(times) + 2 : 1));
 }
 
 void events_flush(struct events *e)

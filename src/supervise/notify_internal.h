@@ -25,8 +25,8 @@ int notify_read(pid_t pid, uint64_t address, void *ret, size_t len) _must_check_
 ssize_t notify_read_string(pid_t pid, uint64_t address, char *ret, size_t size,
 			   bool *ret_cut) _must_check_;
 void notify_read_program(pid_t pid, struct notify_event *ev);
-/* A copy of the process's descriptor, or a negative errno. */
-int notify_read_fd(pid_t pid, int fd) _must_check_;
+/* "tcp", "udp", "icmp", or "" for any other, of the process's descriptor. */
+const char *notify_read_protocol(pid_t pid, int fd);
 /* Reads a link of /proc/<pid>/ as a string; its length or a negative errno. */
 ssize_t notify_read_link(pid_t pid, const char *name, char *ret, size_t size) _must_check_;
 

@@ -71,17 +71,8 @@ static bool describe(const union address *a, size_t len, struct notify_event *ev
 	}
 }
 
-static int socket_option(int fd, int option)
-{
-	int value = -1;
-	socklen_t len = sizeof(value);
-
-	return getsockopt(fd, SOL_SOCKET, option, &value, &len) < 0 ? -1 : value;
-}
-
 static void tell(struct notify_call *call, uint64_t address, uint64_t len, bool connects)
 {
-	_cleanup_close_ int fd = -1;
 	union address a = {0};
 	struct notify_event *ev = notify_scratch(call->n);
 
@@ -98,17 +89,9 @@ static void tell(struct notify_call *call, uint64_t address, uint64_t len, bool 
 		return;
 	ev->kind = NOTIFY_NETWORK;
 	ev->op = connects ? NOTIFY_OP_CONNECT : NOTIFY_OP_SEND;
-	fd = notify_read_fd(call->pid, (int)call->args[0]);
-	if (fd >= 0) {
-		int protocol = socket_option(fd, SO_PROTOCOL);
-
-		ev->protocol = protocol == IPPROTO_TCP	  ? "tcp"
-			       : protocol == IPPROTO_UDP  ? "udp"
-			       : protocol == IPPROTO_ICMP ? "icmp"
-							  : "";
-		if (connects && socket_option(fd, SO_TYPE) == SOCK_DGRAM)
-			ev->op = NOTIFY_OP_PROBE;
-	}
+	ev->protocol = notify_read_protocol(call->pid, (int)call->args[0]);
+	if (connects && strcmp(ev->protocol, "udp") == 0)
+		ev->op = NOTIFY_OP_PROBE;
 	notify_report(call, ev);
 }
 

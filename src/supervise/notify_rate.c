@@ -1,8 +1,8 @@
 /* How many events of each sort there were: exactly, in bounded memory, whatever the box does.
  *
  * Events that are alike (kind, call, operation, destination, path, program) share an entry; a box
- * that makes more sorts than there are entries has the rest counted together per kind. In the
- * supervisor. The strings are hostile, and a box may aim at one slot of the table with all of them:
+ * that makes more sorts than there are entries has the rest counted together per kind. Each kind has
+ * its share of the entries, so that noise of one kind does not hide another. In the supervisor. The strings are hostile, and a box may aim at one slot of the table with all of them:
  * the hash is keyed with random bytes, and a look-up takes at most PROBES steps. */
 #include "supervise/notify_internal.h"
 
@@ -11,6 +11,7 @@
 #include <sys/random.h>
 
 #define ENTRIES 512
+#define SHARE	(ENTRIES / NOTIFY_KINDS)
 #define PROBES	32
 
 struct entry {
@@ -22,7 +23,7 @@ struct entry {
 struct notify_rate {
 	uint64_t key[2];
 	uint64_t overflow[NOTIFY_KINDS], overflow_told[NOTIFY_KINDS];
-	size_t used;
+	size_t used, share[NOTIFY_KINDS];
 	struct entry entries[ENTRIES];
 };
 
@@ -113,6 +114,9 @@ bool notify_rate_count(struct notify_rate *r, struct notify_event *ev, unsigned 
 		struct entry *e = &r->entries[(h + i) % ENTRIES];
 
 		if (!e->hash) {
+			if (r->share[ev->kind] == SHARE)
+				break;
+			r->share[ev->kind]++;
 			*e = (struct entry){.hash = h, .ev = *ev};
 			r->used++;
 		}

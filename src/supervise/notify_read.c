@@ -5,17 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/xattr.h>
 
 #include "base/fd.h"
-#include "base/num.h"
-
-#ifndef PIDFD_THREAD
-#define PIDFD_THREAD O_EXCL /* 6.9 */
-#endif
 
 static ssize_t read_some(pid_t pid, uint64_t address, void *ret, size_t len)
 {
@@ -99,38 +93,24 @@ void notify_read_program(pid_t pid, struct notify_event *ev)
 		ev->exe[0] = 0;
 }
 
-/* The thread group of a thread, for kernels whose pidfds are of groups only. */
-static pid_t group_of(pid_t tid)
+/* By the name that the kernel gives to the socket's file. A copy of the descriptor would tell more, and
+ * make us the one to close it last: with SO_LINGER that takes as long as the box likes. */
+const char *notify_read_protocol(pid_t pid, int fd)
 {
-	_cleanup_file_ FILE *f = NULL;
-	char line[128];
-	uint64_t tgid;
+	static const struct {
+		const char *name, *protocol;
+	} names[] = {
+		{"TCP", "tcp"},	  {"TCPv6", "tcp"}, {"UDP", "udp"},
+		{"UDPv6", "udp"}, {"PING", "icmp"}, {"PINGv6", "icmp"},
+	};
+	char path[48], name[32];
+	ssize_t n;
 
-	snprintf(line, sizeof(line), "/proc/%d/status", tid);
-	f = fopen(line, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (strncmp(line, "Tgid:\t", 6) == 0) {
-			line[strcspn(line, "\n")] = 0;
-			if (num_parse_u64(line + 6, INT_MAX, &tgid) == 0)
-				return (pid_t)tgid;
-		}
-	return -1;
-}
-
-int notify_read_fd(pid_t pid, int fd)
-{
-	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, pid, PIDFD_THREAD);
-	int copy;
-
-	if (pidfd < 0)
-		pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (pidfd < 0) {
-		pid_t group = group_of(pid);
-
-		pidfd = group > 0 ? (int)syscall(SYS_pidfd_open, group, 0) : -1;
-	}
-	if (pidfd < 0)
-		return -ESRCH;
-	copy = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
-	return copy < 0 ? -errno : copy;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+	n = getxattr(path, "system.sockprotoname", name, sizeof(name) - 1);
+	name[n > 0 ? n : 0] = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strcmp(name, names[i].name) == 0)
+			return names[i].protocol;
+	return "";
 }

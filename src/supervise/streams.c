@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -268,9 +269,16 @@ void streams_drain_stdout(struct streams *s)
 {
 	struct pump *p = s->pumps[1];
 
-	/* As far as the sink takes it. What is behind a full sink stays in the pipe, and in order. */
-	while (p && !p->ended && pump_write(p) == 0 && pump_read(p) > 0)
-		;
+	int waiting = 0;
+
+	/* As far as the sink takes it. What is behind a full sink stays in the pipe, and in order. What is
+	 * written meanwhile is not waited for: one who never stops writing would keep us here. */
+	if (!p || p->ended || ioctl(p->from, FIONREAD, &waiting) < 0)
+		return;
+	while (waiting > 0 && pump_write(p) == 0 && pump_read(p) > 0)
+		waiting -= (int)p->len;
+	if (pump_write(p) > 0 && p->writable)
+		event_add(p->writable, NULL);
 }
 
 void streams_box_ended(struct streams *s)

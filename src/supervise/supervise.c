@@ -3,6 +3,7 @@
 #include "supervise.h"
 
 #include <event2/event.h>
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -174,9 +175,9 @@ static void unwatch(struct run *run, int fd)
 			event_del(run->watched[i]);
 }
 
-static void drain_control(struct run *run)
+static void drain_control(struct run *run, unsigned at_most)
 {
-	for (;;) {
+	while (at_most--) {
 		struct init_message m;
 		ssize_t n = recv(run->box.control_fd, &m, sizeof(m), MSG_DONTWAIT | MSG_TRUNC);
 
@@ -198,7 +199,8 @@ static void on_control(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	drain_control(arg);
+	/* The other events get their turn, however many names the box asks for. */
+	drain_control(arg, 64);
 }
 
 static void on_listener(evutil_socket_t fd, short what, void *arg)
@@ -257,7 +259,7 @@ static void on_box_end(evutil_socket_t fd, short what, void *arg)
 		event_del(run->watched[i]);
 	event_del(run->wall);
 	event_del(run->sample);
-	drain_control(run);
+	drain_control(run, UINT_MAX);
 	if (run->result->outcome != OUTCOME_EXIT && run->result->outcome != OUTCOME_SIGNAL)
 		event_add(run->drain, &drain);
 	streams_box_ended(run->streams);
