@@ -159,19 +159,22 @@ int isolation_start(const struct plan *plan, int cgroup_fd, struct box *ret, str
 	ret->stdin_fd = take_fd(&pipes.outside[0]);
 	ret->stdout_fd = take_fd(&pipes.outside[1]);
 	ret->stderr_fd = take_fd(&pipes.outside[2]);
-	if (plan->user_range) {
+	if (plan->user_range || plan->noverlays || plan->ncollect) {
 		char path[64];
 
+		/* For what is read of the box at the end: its modes are no obstacle there. */
+		snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)ret->pid);
+		ret->userns_fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (ret->userns_fd < 0)
+			return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot open the box's user namespace");
+	}
+	if (plan->user_range) {
 		/* Before anything is handed over: the child waits for it, and has not limited itself yet. */
 		r = rlimits_raise(&plan->rlimits, ret->pid, err);
 		if (r == 0)
 			r = userns_map_range(ret->pid, base, err);
 		if (r < 0)
 			return r;
-		snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)ret->pid);
-		ret->userns_fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (ret->userns_fd < 0)
-			return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot open the box's user namespace");
 		r = source_send_mapped(plan, ret->userns_fd, base, ret->control_fd, err);
 		if (r < 0)
 			return r;
