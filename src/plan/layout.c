@@ -684,22 +684,20 @@ static int add_rule(struct plan *p, const char *path, enum landlock_access acces
 /* The second lock: the whole tree can be read, and only what is meant to be written can be. */
 static int make_rules(struct layout *l, struct pale_err *err)
 {
-	static const char *const nodes[] = {"/dev/null", "/dev/zero", "/dev/full",
-					    "/dev/random", "/dev/urandom", "/dev/tty", "/dev/pts"};
 	struct plan *p = l->plan;
 	int r;
 
 	if (!p->landlock)
 		return 0;
-	p->rules = calloc(l->n + ARRAY_SIZE(nodes) + 2, sizeof(*p->rules));
+	p->rules = calloc(l->n + 3, sizeof(*p->rules));
 	if (!p->rules)
 		return err_nomem(err, STAGE);
 	r = add_rule(p, "/", LANDLOCK_READ_EXECUTE, err);
 	/* Its own files are the kernel's to guard; programs write to a few of their own. */
 	if (r == 0)
 		r = add_rule(p, "/proc", LANDLOCK_READ_WRITE, err);
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(nodes); i++)
-		r = add_rule(p, nodes[i], LANDLOCK_DEVICE, err);
+	if (r == 0)
+		r = add_rule(p, "/dev", LANDLOCK_DEVICE, err);
 	for (size_t i = 0; r == 0 && i < l->n; i++)
 		if (l->places[i].kind == PLACE_SHARED || l->places[i].kind == PLACE_SIZED ||
 		    l->places[i].kind == PLACE_OVERLAY)
@@ -720,7 +718,7 @@ int layout_make(struct plan *p, const struct policy *policy, const struct toolch
 	for (size_t i = 0; i < l.n; i++)
 		if (l.places[i].kind == PLACE_READ || l.places[i].kind == PLACE_OVERLAY)
 			l.places[i].index = index++;
-	if (!plan_add_step(p, STEP_SCRATCH, NULL, NULL, NULL))
+	if (!plan_add_step(p, STEP_ROOT, NULL, NULL, NULL))
 		return err_nomem(err, STAGE);
 	r = divide_disk(&l, &sized_inodes, err);
 	/* The special places first: what the policy mounts may lie below one of our own directories,

@@ -18,7 +18,7 @@
 const char *const axis_names[] = {"files", "network", "kernel", "resources"};
 
 static const char *const step_names[] = {
-	[STEP_SCRATCH] = "scratch",   [STEP_DATA] = "data",         [STEP_DIR] = "dir",
+	[STEP_ROOT] = "root",   [STEP_DATA] = "data",         [STEP_DIR] = "dir",
 	[STEP_FILE] = "file",         [STEP_SYMLINK] = "symlink",   [STEP_BIND] = "bind",
 	[STEP_SOURCE] = "source",     [STEP_SKELETON] = "skeleton", [STEP_VIEW] = "view",
 	[STEP_OVERLAY] = "overlay",   [STEP_WRITABLE] = "writable", [STEP_TMPFS] = "tmpfs",

@@ -18,12 +18,14 @@
 #include "plan/host.h"
 #include "policy/policy.h"
 
-/* Where the steps find things. Everything below is relative to the new root, without a leading '/'. */
-#define PLAN_SCRATCH ".pale" /* tmpfs for what builds the box: sources, skeletons; gone at the end */
-#define PLAN_DATA    ".data" /* the one tmpfs that holds what is writable; its mount point is gone at the end */
+/* Where the steps find things. The new root is a directory of the scratch tmpfs, bound onto itself, and is
+ * the working directory while it is filled; what is beside it builds the box and is gone with the old
+ * root. */
+#define PLAN_SCRATCH ".."
+#define PLAN_DATA    "../data" /* the one tmpfs that holds what is writable */
 
 enum step_type {
-	STEP_SCRATCH,  /* tmpfs at PLAN_SCRATCH */
+	STEP_ROOT,     /* the scratch tmpfs, and in it the new root */
 	STEP_DATA,     /* tmpfs at PLAN_DATA: size_bytes, inodes */
 	STEP_DIR,      /* directory at target: mode, own */
 	STEP_FILE,     /* file at target: content, mode */

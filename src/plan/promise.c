@@ -143,7 +143,7 @@ static void add_kernel(struct plan *p)
 	}
 	it = add(p, AXIS_KERNEL, "privileges");
 	SAY(it->what, "no capabilities, none to be gained; no key, signal or descriptor of the caller");
-	SAY(it->mechanism, "user namespace, empty bounding set, no_new_privs, new session and keyring");
+	SAY(it->mechanism, "user namespace, no capabilities, no-root secure bits, no_new_privs, new session and keyring");
 	it = add(p, AXIS_KERNEL, "identity");
 	if (p->user_range) {
 		SAY(it->what, "host ids that no other box and nobody else has");

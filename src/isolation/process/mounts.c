@@ -39,7 +39,7 @@ int mounts_open_sources(struct mounts *m, struct pale_err *err)
 	return 0;
 }
 
-int mounts_enter(struct pale_err *err)
+static int step_root(struct mounts *m, struct pale_err *err)
 {
 	const char *base = NULL;
 	struct stat st;
@@ -52,10 +52,13 @@ int mounts_enter(struct pale_err *err)
 			base = base_dirs[i];
 	if (!base)
 		return err_set(err, PALE_E_HOST, STAGE, 0, "there is no /tmp to build the new root on");
-	if (mount("pale", base, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=8m,nr_inodes=16384") < 0)
+	if (mount("pale", base, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=16m,nr_inodes=16384") < 0 ||
+	    chdir(base) < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot mount a tmpfs for the new root");
-	if (chdir(base) < 0)
-		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot enter the new root");
+	m->scratch = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (m->scratch < 0 || mkdir("root", 0755) < 0 || mkdir("data", 0755) < 0 || mkdir("empty", 0555) < 0 ||
+	    mount("root", "root", NULL, MS_BIND, NULL) < 0 || chdir("root") < 0)
+		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot prepare the new root");
 	return 0;
 }
 
@@ -119,27 +122,13 @@ static int step_file(const struct step *s, struct pale_err *err)
 	return fd < 0 ? fail(err, s, -fd, "cannot write the file") : 0;
 }
 
-static int step_scratch(struct mounts *m, const struct step *s, struct pale_err *err)
-{
-	_cleanup_close_ int null = -1;
-
-	if (mkdir(PLAN_SCRATCH, 0755) < 0 ||
-	    mount("pale", PLAN_SCRATCH, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=16m,nr_inodes=16384") < 0)
-		return fail(err, s, errno, "cannot mount a tmpfs");
-	m->scratch = open(PLAN_SCRATCH, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (m->scratch < 0 || mkdirat(m->scratch, "empty", 0555) < 0)
-		return fail(err, s, errno, "cannot prepare the tmpfs");
-	null = write_file(m->scratch, "null", "", 0444);
-	return null < 0 ? fail(err, s, -null, "cannot prepare the tmpfs") : 0;
-}
-
 static int step_data(struct mounts *m, const struct step *s, struct pale_err *err)
 {
 	char options[96];
 
 	snprintf(options, sizeof(options), "mode=0755,size=%llu,nr_inodes=%llu", (unsigned long long)s->size_bytes,
 		 (unsigned long long)s->inodes);
-	if (mkdir(PLAN_DATA, 0755) < 0 || mount("pale", PLAN_DATA, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
+	if (mount("pale", PLAN_DATA, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
 		return fail(err, s, errno, "cannot mount the tmpfs that keeps the disk limit");
 	m->data_fd = open(PLAN_DATA, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return m->data_fd < 0 ? fail(err, s, errno, "cannot open the tmpfs") : 0;
@@ -335,6 +324,12 @@ static int step_hide(struct mounts *m, const struct step *s, struct pale_err *er
 		return err_set(err, PALE_E_HOST, STAGE, 0,
 			       "cannot hide %s: it is a symbolic link; hide the place it points to",
 			       QUOTED(s->target));
+	if (!S_ISDIR(st.st_mode)) {
+		_cleanup_close_ int null = write_file(m->scratch, "null", "", 0444);
+
+		if (null < 0 && null != -EEXIST)
+			return fail(err, s, -null, "cannot hide");
+	}
 	from = openat(m->scratch, S_ISDIR(st.st_mode) ? "empty" : "null", O_PATH | O_CLOEXEC);
 	tree = from < 0 ? -errno : mount_clone(from, false);
 	r = tree < 0 ? tree : mount_restrict(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID, false);
@@ -380,10 +375,6 @@ static int step_readonly(const struct step *s, struct pale_err *err)
 	_cleanup_close_ int root = -1;
 	int r;
 
-	/* What built the box goes; what was made of it stays. */
-	if (umount2(PLAN_SCRATCH, MNT_DETACH) < 0 || rmdir(PLAN_SCRATCH) < 0 ||
-	    umount2(PLAN_DATA, MNT_DETACH) < 0 || rmdir(PLAN_DATA) < 0)
-		return fail(err, s, errno, "cannot clear the scratch mounts");
 	root = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	r = root < 0 ? -errno : mount_restrict(root, MOUNT_ATTR_RDONLY, false);
 	return r < 0 ? fail(err, s, -r, "cannot make the root read-only") : 0;
@@ -392,7 +383,7 @@ static int step_readonly(const struct step *s, struct pale_err *err)
 int mounts_step(struct mounts *m, const struct step *s, size_t at, struct pale_err *err)
 {
 	switch (s->type) {
-	case STEP_SCRATCH: return step_scratch(m, s, err);
+	case STEP_ROOT: return step_root(m, err);
 	case STEP_DATA: return step_data(m, s, err);
 	case STEP_DIR: return step_dir(m, s, err);
 	case STEP_FILE: return step_file(s, err);
@@ -417,7 +408,7 @@ int mounts_step(struct mounts *m, const struct step *s, size_t at, struct pale_e
 
 int mounts_leave(struct pale_err *err)
 {
-	/* The host's tree ends up on top of the new root, and goes. */
+	/* The host's tree ends up on top of the new root, and goes, and the scratch mounts with it. */
 	if (syscall(SYS_pivot_root, ".", ".") < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot change the root");
 	if (umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)

@@ -38,14 +38,9 @@ int privileges_drop(const struct plan *plan, struct pale_err *err)
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct none[2] = {0};
 
-	/* The bounding set and the secure bits need CAP_SETPCAP, so they come before the change of id,
-	 * which takes it away. The kernel says where its list of capabilities ends. */
-	for (unsigned long cap = 0; cap < 64; cap++)
-		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
-			if (errno == EINVAL)
-				break;
-			return fail(err, "drop a capability from the bounding set");
-		}
+	/* With NOROOT locked and no_new_privs no exec gives a capability, whatever the program's owner, mode
+	 * or file capabilities are, so the bounding set has nothing left to bound; emptying it costs 41
+	 * calls. The secure bits need CAP_SETPCAP, which the change of id takes away. */
 	if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
 				     SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED | SECBIT_KEEP_CAPS_LOCKED) < 0)
 		return fail(err, "lock the secure bits");

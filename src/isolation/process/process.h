@@ -46,13 +46,12 @@ _Noreturn void setup_run(const struct setup *s);
 struct mounts {
 	const struct plan *plan;
 	int *sources; /* a detached mount a step, or -1 */
-	int scratch;  /* the plan's PLAN_SCRATCH */
+	int scratch;  /* the directory above the new root */
 	int meminfo_fd;
 	int data_fd;
 	int *collect_fds;
 };
 int mounts_open_sources(struct mounts *m, struct pale_err *err) _must_check_;
-int mounts_enter(struct pale_err *err) _must_check_;
 int mounts_step(struct mounts *m, const struct step *s, size_t at, struct pale_err *err) _must_check_;
 int mounts_leave(struct pale_err *err) _must_check_;
 

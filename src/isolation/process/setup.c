@@ -83,8 +83,6 @@ static int set_up_files(const struct setup *s, struct mounts *m, struct pale_err
 	const struct plan *plan = s->plan;
 	int r = mounts_open_sources(m, err);
 
-	if (r == 0)
-		r = mounts_enter(err);
 	for (size_t i = 0; r == 0 && i < plan->nsteps; i++)
 		r = mounts_step(m, &plan->steps[i], i, err);
 	if (r == 0)
