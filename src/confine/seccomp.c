@@ -10,8 +10,10 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+
 #include <linux/futex.h>
 #include <linux/seccomp.h>
 
@@ -130,4 +132,22 @@ struct seccomp_verdict seccomp_verdict(enum policy_profile profile, unsigned wat
 const char *seccomp_version(void)
 {
 	return seccomp_digest;
+}
+
+bool seccomp_can_listen(void)
+{
+	pid_t child = fork();
+	int status = 0;
+
+	if (child == 0) {
+		int listener = -1;
+
+		_exit(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+				      seccomp_install(PROFILE_DEFAULT, 0, &listener) == 0
+			      ? 0
+			      : 1);
+	}
+	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }

@@ -38,6 +38,10 @@ int seccomp_install(enum policy_profile profile, unsigned watch, int *ret_listen
 int seccomp_install_send(enum policy_profile profile, unsigned watch, int sock, const void *data,
 			 size_t len) _must_check_;
 
+/* Whether a filter with a listener can be installed here: there is at most one listener over a process. Tries it
+ * in a child. */
+bool seccomp_can_listen(void);
+
 /* What the table says of one call: its name ("keyctl"; NULL if unknown) and the errno of a refusal.
  */
 const char *seccomp_call_name(int nr);

@@ -9,6 +9,7 @@
  *
  * Hostile: DNS queries (parsed here because here there is nothing to lose), and every process it
  * reaps. Built against musl, static: it has to be small and quick to start, no more. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -57,14 +58,18 @@ static void hear(struct init_message *m)
 		_exit(1);
 }
 
-static void run_command(const char *program, char **argv, bool tty, const sigset_t *nothing)
+/* Everything but the exec is done before the gate opens. */
+static void run_command(const char *program, char **argv, bool tty, const sigset_t *nothing, int gate)
 {
 	struct init_message m = {.kind = INIT_EXEC_FAILED};
+	char open;
 
 	sigprocmask(SIG_SETMASK, nothing, NULL);
 	setsid();
 	if (tty)
 		ioctl(STDIN_FILENO, TIOCSCTTY, 0);
+	if (read(gate, &open, 1) != 1)
+		_exit(1);
 	syscall(SYS_close_range, 3U, UINT_MAX, CLOSE_RANGE_CLOEXEC_FLAG);
 	execv(program, argv);
 	m.value = errno;
@@ -157,7 +162,7 @@ int main(int argc, char **argv)
 {
 	struct init_message m = {.kind = INIT_READY};
 	sigset_t all, nothing;
-	int dns_fd, signal_fd;
+	int dns_fd, signal_fd, gate[2];
 	pid_t command;
 	bool tty;
 
@@ -171,25 +176,29 @@ int main(int argc, char **argv)
 	sigemptyset(&nothing);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	signal_fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (signal_fd < 0)
+	if (signal_fd < 0 || pipe2(gate, O_CLOEXEC) < 0)
 		return 1;
 
 	tell(&m, 0);
-	hear(&m);
-	if (m.kind != INIT_GO)
-		return 1;
 	command = fork();
 	if (command < 0) {
 		m = (struct init_message){.kind = INIT_EXEC_FAILED, .value = errno};
 		tell(&m, 0);
 		return 1;
 	}
-	if (command == 0)
-		run_command(argv[2], argv + 3, tty, &nothing);
+	if (command == 0) {
+		close(gate[1]);
+		run_command(argv[2], argv + 3, tty, &nothing, gate[0]);
+	}
 	/* From here on only the command holds the pipes: their end is its end. */
 	close(STDIN_FILENO);
 	close(STDOUT_FILENO);
 	close(STDERR_FILENO);
+	close(gate[0]);
+	hear(&m);
+	if (m.kind != INIT_GO || write(gate[1], "", 1) != 1)
+		return 1;
+	close(gate[1]);
 
 	for (;;) {
 		struct pollfd fds[] = {

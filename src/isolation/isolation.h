@@ -25,7 +25,7 @@ struct box {
 	int tty_fd;        /* master of its pty, or -1 */
 	int *collect_fds;  /* plan->ncollect directories */
 	size_t ncollect;
-	int meminfo_fd;    /* the file that the box sees as /proc/meminfo, or -1 */
+	int view_fds[VIEW_COUNT]; /* files that the box sees in /proc, for the supervisor to fill; or -1 */
 	int uid_lock_fd;   /* keeps the range of host uids, or -1 */
 	unsigned host_uid, host_gid; /* of the box's user */
 	bool reaped;
@@ -36,7 +36,7 @@ struct box {
 #define BOX_INIT                                                                                \
 	((struct box){.pid = -1, .pidfd = -1, .control_fd = -1, .listener_fd = -1, .root_fd = -1, \
 		      .data_fd = -1, .userns_fd = -1, .stdin_fd = -1, .stdout_fd = -1,            \
-		      .stderr_fd = -1, .tty_fd = -1, .meminfo_fd = -1, .uid_lock_fd = -1})
+		      .stderr_fd = -1, .tty_fd = -1, .view_fds = {-1, -1, -1}, .uid_lock_fd = -1})
 
 /* Starts building: returns when the child is cloned and goes on by itself. cgroup_fd: the group to clone
  * it into (cgroup_clone_fd()), or -1. If plan->join_cgroup, isolation_join() must follow. On failure

@@ -25,9 +25,7 @@ static json_t *step_json(const struct step *s)
 	set_text(o, "step", step_name(s->type));
 	set_text(o, "source", s->source);
 	set_text(o, "target", s->target);
-	/* A view is of this moment; that there is one is what the plan says. */
-	if (s->type != STEP_COVER)
-		set_text(o, "content", s->content);
+	set_text(o, "content", s->content);
 	set_number(o, "size_bytes", s->size_bytes);
 	set_number(o, "inodes", s->inodes);
 	set_number(o, "mode", s->mode);

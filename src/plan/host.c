@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
@@ -11,6 +12,7 @@
 #include "base/fd.h"
 #include "base/num.h"
 #include "base/str.h"
+#include "confine/seccomp.h"
 
 #define STAGE "plan"
 
@@ -28,10 +30,22 @@ static bool has_id_range(void)
 	       count == UINT32_MAX;
 }
 
+static bool read_number(const char *path, uint64_t *ret)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT(64);
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || buf_read_fd(&text, fd) < 0 || !text.data)
+		return false;
+	text.data[strcspn(text.data, "\n")] = '\0';
+	return num_parse_u64(text.data, UINT64_MAX, ret) == 0;
+}
+
 int host_probe(struct host *ret, struct pale_err *err)
 {
 	unsigned major = 0, minor = 0;
 	struct utsname uts;
+	uint64_t yama;
 	struct stat st;
 	cpu_set_t cpus;
 
@@ -47,20 +61,12 @@ int host_probe(struct host *ret, struct pale_err *err)
 	ret->merged_usr = lstat("/bin", &st) == 0 && S_ISLNK(st.st_mode);
 	CPU_ZERO(&cpus);
 	ret->processors = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? (unsigned)CPU_COUNT(&cpus) : 1;
+	/* Only under a filter there can be a listener already, and only trying tells. */
+	ret->listener = prctl(PR_GET_SECCOMP) == 0 || seccomp_can_listen();
+	ret->attach = !read_number("/proc/sys/kernel/yama/ptrace_scope", &yama) || yama < 3;
 	cgroup_probe(&ret->cgroup);
 	landlock_probe(&ret->landlock);
 	return 0;
-}
-
-static bool read_number(const char *path, uint64_t *ret)
-{
-	_cleanup_buf_ struct buf text = BUF_INIT(64);
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0 || buf_read_fd(&text, fd) < 0 || !text.data)
-		return false;
-	text.data[strcspn(text.data, "\n")] = '\0';
-	return num_parse_u64(text.data, UINT64_MAX, ret) == 0;
 }
 
 const char *host_userns_remedy(char *out, size_t size)

@@ -19,6 +19,8 @@ struct host {
 	struct landlock_host landlock;
 	bool merged_usr;        /* /bin, /lib, ... are links into /usr */
 	unsigned processors;
+	bool listener;          /* a seccomp listener can be had: no outer sandbox has one */
+	bool attach;            /* a supervisor may take a descriptor out of its box (Yama's ptrace_scope is below 3) */
 };
 
 int host_probe(struct host *ret, struct pale_err *err) _must_check_;

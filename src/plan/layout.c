@@ -27,6 +27,7 @@ enum place_kind {
 	PLACE_SIZED,   /* a tmpfs of its own */
 	PLACE_HIDE,
 	PLACE_LINK,
+	PLACE_EMPTY,   /* a directory, read-only like the root, that programs expect */
 	PLACE_SPECIAL, /* proc, dev, etc: nothing may be mounted in it */
 };
 
@@ -285,6 +286,8 @@ static int collect_places(struct layout *l, const struct policy *policy, const s
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(special); i++)
 		if (!add_place(l, PLACE_SPECIAL, special[i], NULL))
 			r = err_nomem(err, STAGE);
+	if (r == 0 && !add_place(l, PLACE_EMPTY, "/run", NULL))
+		r = err_nomem(err, STAGE);
 	if (r == 0)
 		r = add_writable(l, "/tmp", "tmp", 01777, false, err);
 	if (r == 0)
@@ -452,6 +455,7 @@ static int emit_place(struct layout *l, struct place *p, uint64_t sized_inodes, 
 	case PLACE_SIZED: s = plan_add_step(l->plan, STEP_TMPFS, NULL, p->path, NULL); break;
 	case PLACE_HIDE: s = plan_add_step(l->plan, STEP_HIDE, NULL, p->path, NULL); break;
 	case PLACE_LINK:
+	case PLACE_EMPTY:
 	case PLACE_SPECIAL: return 0;
 	}
 	if (!s)
@@ -557,19 +561,13 @@ static int emit_proc(struct layout *l, struct pale_err *err)
 	return r;
 }
 
-static int host_text(const char *path, struct buf *text)
-{
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	return fd < 0 ? -errno : buf_read_fd(text, fd);
-}
-
 /* What tells programs how large the machine is, told for the box. In the nested profile /proc stays
  * uncovered, or the kernel would refuse the inner box a /proc of its own. */
 static int emit_views(struct layout *l, struct pale_err *err)
 {
 	static const char *const lists[] = {"online", "present", "possible"};
-	static const char *const covers[] = {"/proc/meminfo", "/proc/cpuinfo", "/proc/stat"};
+	static const char *const covers[VIEW_COUNT] = {
+		[VIEW_MEMINFO] = "/proc/meminfo", [VIEW_CPUINFO] = "/proc/cpuinfo", [VIEW_STAT] = "/proc/stat"};
 	struct plan *p = l->plan;
 	_cleanup_buf_ struct buf cpus = BUF_INIT(256);
 	struct step *s;
@@ -587,21 +585,11 @@ static int emit_views(struct layout *l, struct pale_err *err)
 			return err_nomem(err, STAGE);
 		s->mode = 0444;
 	}
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(covers) && p->profile != PROFILE_NESTED; i++) {
-		_cleanup_buf_ struct buf host = BUF_INIT(8 << 20), text = BUF_INIT(1 << 20);
-		int made = host_text(covers[i], &host);
-
-		/* A host without the file has nothing to cover. */
-		if (made == -ENOENT)
-			continue;
-		if (made == 0)
-			made = i == 0 ? view_meminfo(&text, host.data, p->limits.memory_bytes)
-			     : i == 1 ? view_cpuinfo(&text, host.data, p->affinity)
-				      : view_stat(&text, host.data, p->affinity);
-		if (made < 0)
-			return err_set(err, PALE_E_SYSTEM, STAGE, -made, "cannot make the box's %s", covers[i]);
-		if (!plan_add_step(p, STEP_COVER, NULL, covers[i], text.data))
+	for (unsigned i = 0; r == 0 && i < VIEW_COUNT && p->profile != PROFILE_NESTED; i++) {
+		s = plan_add_step(p, STEP_COVER, NULL, covers[i], NULL);
+		if (!s)
 			return err_nomem(err, STAGE);
+		s->index = i;
 	}
 	return r;
 }

@@ -7,7 +7,7 @@
 #include <sha256.h>
 #include <sys/stat.h>
 
-#include "base/str.h"
+#include "base/buf.h"
 #include "confine/seccomp.h"
 #include "plan/command.h"
 #include "plan/layout.h"
@@ -136,6 +136,10 @@ static int check_enforceable(struct plan *p, struct pale_err *err)
 		return err_set(err, PALE_E_HOST, STAGE, 0,
 			       "limits.cpus: less than one processor needs a cgroup (%s); ask for 1, or allow it with "
 			       "best_effort: [cpus]", p->host.cgroup.why[0] ? p->host.cgroup.why : "none can be made");
+	if (!p->events && !(p->best_effort & ITEM_EVENTS))
+		return err_set(err, PALE_E_HOST, STAGE, 0,
+			       "an outer sandbox already listens for refused calls, so that this box's refusals could not "
+			       "be logged; allow it with best_effort: [events]");
 	if (!p->host.landlock.abi && !(p->best_effort & ITEM_LANDLOCK))
 		return err_set(err, PALE_E_HOST, STAGE, 0,
 			       "this kernel offers no Landlock, the second lock on files and the only one on signals "
@@ -149,13 +153,17 @@ static void set_confinement(struct plan *p, const struct policy *policy, const s
 	p->profile = policy->profile;
 	p->watch_files = policy->watch_files;
 	p->best_effort = policy->best_effort;
+	for (size_t i = 0; i < policy->nfiles; i++)
+		p->counts[policy->files[i].access]++;
 	p->landlock = p->host.landlock.abi > 0;
-	p->events = true;
-	if (p->watch_files == WATCH_WRITES)
+	p->events = p->host.listener;
+	if (!p->events)
+		p->seccomp_watch = SECCOMP_NO_LISTENER;
+	if (p->events && p->watch_files == WATCH_WRITES)
 		p->seccomp_watch |= SECCOMP_WATCH_FILE_WRITES;
-	if (p->watch_files == WATCH_ALL)
+	if (p->events && p->watch_files == WATCH_ALL)
 		p->seccomp_watch |= SECCOMP_WATCH_FILES;
-	if (req->ordered && !req->tty)
+	if (p->events && req->ordered && !req->tty)
 		p->seccomp_watch |= SECCOMP_WATCH_STDERR;
 }
 
@@ -184,22 +192,78 @@ int plan_make(const struct plan_request *req, struct plan **ret, struct pale_err
 	if (r == 0)
 		r = layout_make(p, req->policy, toolchain, err);
 	toolchain_done(toolchain);
-	if (r == 0)
-		r = promise_make(p, req->policy, err);
 	if (r < 0)
 		return r;
 	*ret = take_ptr(p);
 	return 0;
 }
 
+/* Fields one after the other, each ended by a NUL and each list by an empty one, so that no two plans give
+ * the same bytes. */
+static void put(struct buf *b, const char *s)
+{
+	buf_add(b, s ? s : "", s ? strlen(s) + 1 : 1);
+}
+
+static void put_list(struct buf *b, char *const *list)
+{
+	for (; list && *list; list++)
+		put(b, *list);
+	put(b, NULL);
+}
+
+static void put_numbers(struct buf *b, const uint64_t *numbers, size_t n)
+{
+	buf_add(b, numbers, n * sizeof(*numbers));
+}
+
 int plan_digest(const struct plan *p, char ret[static 65], struct pale_err *err)
 {
-	json_t *json = plan_to_json(p);
-	_cleanup_free_ char *text = json ? json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+	_cleanup_buf_ struct buf b = BUF_INIT(64 << 20);
+	const uint64_t whole[] = {p->uid, p->gid, p->user_range, p->profile, p->seccomp_watch, p->affinity,
+				  p->command.tty, p->cgroup_limits.memory_bytes, p->cgroup_limits.processes,
+				  p->cgroup_limits.cpus_milli};
 
-	json_decref(json);
-	if (!text)
+	put(&b, "pale plan 1");
+	put(&b, p->host.release);
+	put(&b, seccomp_version());
+	put_numbers(&b, whole, ARRAY_SIZE(whole));
+	buf_add(&b, &p->limits, sizeof(p->limits));
+	for (size_t i = 0; i < p->nsteps; i++) {
+		const struct step *s = &p->steps[i];
+		const uint64_t numbers[] = {s->type, s->size_bytes, s->inodes, s->index, s->mode,
+					    (uint64_t)s->own | (uint64_t)s->device << 1 | (uint64_t)s->is_file << 2 |
+						    (uint64_t)s->nested << 3 | (uint64_t)s->swap_owner << 4};
+
+		put_numbers(&b, numbers, ARRAY_SIZE(numbers));
+		put(&b, s->source);
+		put(&b, s->target);
+		put(&b, s->content);
+	}
+	for (size_t i = 0; i < p->nrules; i++) {
+		const uint64_t access = p->rules[i].access;
+
+		put(&b, p->rules[i].path);
+		put_numbers(&b, &access, 1);
+	}
+	for (size_t i = 0; i < p->npromises; i++) {
+		put(&b, p->promises[i].what);
+		put(&b, p->promises[i].mechanism);
+		put(&b, p->promises[i].fallback);
+	}
+	for (size_t i = 0; i < p->ncollect; i++)
+		put(&b, p->collect[i].dest);
+	put(&b, p->command.program);
+	put_list(&b, p->command.argv);
+	put_list(&b, p->command.env);
+	put(&b, p->command.cwd);
+	if (b.failed)
 		return err_nomem(err, STAGE);
-	SHA256Data((const uint8_t *)text, strlen(text), ret);
+	SHA256Data((const uint8_t *)b.data, b.len, ret);
 	return 0;
+}
+
+int plan_promise(struct plan *p, struct pale_err *err)
+{
+	return p->promises ? 0 : promise_make(p, err);
 }

@@ -40,7 +40,7 @@ enum step_type {
 	STEP_HIDE,     /* an empty read-only file or directory over target */
 	STEP_PROC,     /* a proc of the box's own pid namespace at target */
 	STEP_DEVPTS,   /* likewise devpts */
-	STEP_COVER,    /* PLAN_SCRATCH/<content>, a file made from a view of the host, over target */
+	STEP_COVER,    /* a file that the supervisor fills (index: enum plan_view), over target */
 	STEP_READONLY, /* the tmpfs of the root itself becomes read-only */
 };
 
@@ -58,6 +58,9 @@ struct step {
 	bool nested;   /* target lies in a mounted host directory: resolve it without links */
 	bool swap_owner; /* root: the source's owner appears as the box's user */
 };
+
+/* What tells programs how large the machine is, told for the box by the supervisor while it runs. */
+enum plan_view { VIEW_MEMINFO, VIEW_CPUINFO, VIEW_STAT, VIEW_COUNT };
 
 /* A promise, one line of `pale explain`. */
 enum axis { AXIS_FILES, AXIS_NETWORK, AXIS_KERNEL, AXIS_RESOURCES };
@@ -125,6 +128,7 @@ struct plan {
 	unsigned best_effort;
 	char *user, *home;
 	unsigned uid, gid;          /* inside */
+	unsigned counts[4];         /* file entries by enum policy_access */
 	bool user_range;            /* root: a range of host uids; else one uid mapped to itself */
 	bool landlock;
 	bool use_cgroup;
@@ -149,6 +153,9 @@ struct plan_request {
 };
 
 int plan_make(const struct plan_request *req, struct plan **ret, struct pale_err *err) _must_check_;
+/* Puts the promises into words; before anything below. Apart from plan_make(), so that a run can do it
+ * while its box is being built. */
+int plan_promise(struct plan *p, struct pale_err *err) _must_check_;
 void plan_free(struct plan *p);
 static inline void plan_freep(struct plan **p)
 {

@@ -45,17 +45,15 @@ static const char *group(const struct plan *p)
 	return "no cgroup";
 }
 
-static void add_files(struct plan *p, const struct policy *policy)
+static void add_files(struct plan *p)
 {
 	struct promise *it = add(p, AXIS_FILES, "root");
-	unsigned counts[4] = {0};
+	const unsigned *counts = p->counts;
 	char size[NUM_TEXT];
 
 	SAY(it->what, "a fresh root: the host's /usr read-only, a made /etc, and nothing else of the host");
 	SAY(it->mechanism, "mount namespace, pivot_root, mount_setattr read-only nosuid nodev");
 
-	for (size_t i = 0; i < policy->nfiles; i++)
-		counts[policy->files[i].access]++;
 	if (counts[ACCESS_READ] || counts[ACCESS_OVERLAY]) {
 		it = add(p, AXIS_FILES, "sources");
 		SAY(it->what, "%u mounted read-only and %u copy-on-write; nothing is written to the host; sockets, "
@@ -218,12 +216,12 @@ static void add_resources(struct plan *p)
 	SAY(it->mechanism, "the supervisor reads the pipes");
 }
 
-int promise_make(struct plan *p, const struct policy *policy, struct pale_err *err)
+int promise_make(struct plan *p, struct pale_err *err)
 {
 	p->promises = calloc(MAX_PROMISES, sizeof(*p->promises));
 	if (!p->promises)
 		return err_nomem(err, "plan");
-	add_files(p, policy);
+	add_files(p);
 	add_network(p);
 	add_kernel(p);
 	add_resources(p);

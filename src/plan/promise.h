@@ -4,4 +4,4 @@
 
 #include "plan/plan.h"
 
-int promise_make(struct plan *p, const struct policy *policy, struct pale_err *err) _must_check_;
+int promise_make(struct plan *p, struct pale_err *err) _must_check_;

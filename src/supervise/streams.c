@@ -40,6 +40,7 @@ struct streams {
 	struct pump *pumps[3]; /* in, out, err; NULL: none */
 	bool box_ended, failed;
 	bool tty;
+	bool stderr_due; /* a write to stderr was announced and has not been seen yet */
 };
 
 static void pump_close_from(struct pump *p)
@@ -99,6 +100,22 @@ static int pump_write(struct pump *p)
 	return 0;
 }
 
+static int pump_read(struct pump *p);
+
+/* Takes what a stream holds now, as far as its sink takes it. What is behind a full sink stays in the pipe, and
+ * in order. What is written meanwhile is not waited for: one who never stops writing would keep us here. */
+static void drain(struct pump *p)
+{
+	int waiting = 0;
+
+	if (!p || p->ended || ioctl(p->from, FIONREAD, &waiting) < 0)
+		return;
+	while (waiting > 0 && pump_write(p) == 0 && pump_read(p) > 0)
+		waiting -= (int)p->len;
+	if (pump_write(p) > 0 && p->writable)
+		event_add(p->writable, NULL);
+}
+
 /* Reads once. 1: something came; 0: nothing now; -1: the end. */
 static int pump_read(struct pump *p)
 {
@@ -114,6 +131,10 @@ static int pump_read(struct pump *p)
 		return -1;
 	p->len = (size_t)n;
 	p->at = 0;
+	if (p == p->streams->pumps[1] && p->streams->stderr_due)
+		drain(p->streams->pumps[2]);
+	if (p == p->streams->pumps[2])
+		p->streams->stderr_due = false;
 	if (p != p->streams->pumps[0] &&
 	    p->streams->c.data(p->streams->c.arg, p->stream, p->data, p->len) != 0)
 		p->streams->failed = true;
@@ -265,20 +286,13 @@ void streams_free(struct streams *s)
 	free(s);
 }
 
-void streams_drain_stdout(struct streams *s)
+void streams_before_stderr(struct streams *s)
 {
-	struct pump *p = s->pumps[1];
-
-	int waiting = 0;
-
-	/* As far as the sink takes it. What is behind a full sink stays in the pipe, and in order. What is
-	 * written meanwhile is not waited for: one who never stops writing would keep us here. */
-	if (!p || p->ended || ioctl(p->from, FIONREAD, &waiting) < 0)
+	if (!s->pumps[2])
 		return;
-	while (waiting > 0 && pump_write(p) == 0 && pump_read(p) > 0)
-		waiting -= (int)p->len;
-	if (pump_write(p) > 0 && p->writable)
-		event_add(p->writable, NULL);
+	drain(s->pumps[2]);
+	drain(s->pumps[1]);
+	s->stderr_due = true;
 }
 
 void streams_box_ended(struct streams *s)

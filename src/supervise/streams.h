@@ -32,8 +32,9 @@ struct streams_config {
 int streams_new(const struct streams_config *c, struct streams **ret, struct pale_err *err) _must_check_;
 void streams_free(struct streams *s);
 
-/* Takes what stdout holds now: so that what stderr says next stands behind it. */
-void streams_drain_stdout(struct streams *s);
+/* Something is about to be written to stderr: what both streams hold now is taken before it, and what stdout
+ * gets afterwards will stand behind it. */
+void streams_before_stderr(struct streams *s);
 /* The box is dead: what is still in its pipes is all there will be; when it is passed on, `progress` is
  * called and streams_done() is true. */
 void streams_box_ended(struct streams *s);

@@ -16,6 +16,7 @@
 #include "confine/seccomp.h"
 #include "init/protocol.h"
 #include "supervise/run.h"
+#include "supervise/views.h"
 
 #define STAGE "supervise"
 /* What a dead box left in its pipes is passed on for so long, if a limit ended it. */
@@ -233,7 +234,7 @@ static void before_stderr(void *arg, pid_t pid)
 	struct run *run = arg;
 
 	(void)pid;
-	streams_drain_stdout(run->streams);
+	streams_before_stderr(run->streams);
 }
 
 static void on_drain_timeout(evutil_socket_t fd, short what, void *arg)
@@ -402,38 +403,93 @@ static int make_cgroup(struct run *run, struct pale_err *err)
 	return cgroup_create(&run->plan->host.cgroup, audit_id(run->log), &run->plan->cgroup_limits, &run->cgroup, err);
 }
 
-/* The box is built while the log reaches the disk: both are mostly waiting. */
+static void observe(void *arg, const json_t *event)
+{
+	struct run *run = arg;
+
+	run->req->on_event(run->req->arg, event);
+}
+
+static int open_log(struct run *run, struct pale_err *err)
+{
+	int r;
+
+	if (run->log)
+		return 0;
+	r = audit_create(&run->log, err);
+	if (r < 0)
+		return r;
+	snprintf(run->result->id, sizeof(run->result->id), "%s", audit_id(run->log));
+	if (run->req->on_event)
+		audit_observe(run->log, observe, run);
+	return 0;
+}
+
+static int join_cgroup(struct run *run, struct pale_err *err)
+{
+	int fds[CGROUP_JOIN_MAX];
+	int r = make_cgroup(run, err);
+
+	return r < 0 ? r : isolation_join(&run->box, fds, cgroup_join_fds(run->cgroup, fds), err);
+}
+
+static int make_loop(struct run *run, struct pale_err *err)
+{
+	struct event_config *config = event_config_new();
+
+	if (config) {
+		event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV |
+						      EVENT_BASE_FLAG_PRECISE_TIMER);
+		run->base = event_base_new_with_config(config);
+		event_config_free(config);
+	}
+	if (!run->base)
+		return err_set(err, PALE_E_SYSTEM, STAGE, 0, "cannot make an event loop");
+	run->drain = event_new(run->base, -1, 0, on_drain_timeout, run);
+	return run->drain ? events_new(run->log, &run->events, err) : err_nomem(err, STAGE);
+}
+
+/* The box builds itself while everything else is done here, so that what the box waits for comes first,
+ * and what takes the disk's time last. A group to be cloned into must be there before. */
 static int build(struct run *run, struct pale_err *err)
 {
 	const struct plan *plan = run->plan;
 	bool systemd = plan->host.cgroup.kind == CGROUP_V2_SYSTEMD;
-	int fds[CGROUP_JOIN_MAX];
-	int r = plan->join_cgroup ? 0 : make_cgroup(run, err);
+	int r = 0;
 
+	if (plan->use_cgroup && !plan->join_cgroup) {
+		r = open_log(run, err);
+		if (r == 0)
+			r = make_cgroup(run, err);
+	}
 	if (r == 0)
 		r = isolation_start(plan, run->cgroup ? cgroup_clone_fd(run->cgroup) : -1, &run->box, err);
+	if (r == 0)
+		r = open_log(run, err);
 	if (r == 0 && systemd)
 		r = cgroup_attach_begin(run->cgroup, run->box.pid, err);
+	if (r == 0 && plan->join_cgroup)
+		r = join_cgroup(run, err);
+	if (r == 0)
+		r = plan_promise(run->req->plan, err);
 	if (r == 0)
 		r = write_start(run, err);
-	if (r == 0 && plan->join_cgroup) {
-		r = make_cgroup(run, err);
-		if (r == 0)
-			r = isolation_join(&run->box, fds, cgroup_join_fds(run->cgroup, fds), err);
-	}
+	if (r == 0)
+		r = make_loop(run, err);
 	if (r == 0)
 		r = audit_sync(run->log, err);
 	if (r == 0 && systemd)
 		r = cgroup_attach_end(run->cgroup, err);
 	if (r == 0)
 		r = isolation_ready(plan, &run->box, err);
-	return r;
+	return r == 0 ? views_write(plan, &run->box, err) : r;
 }
 
-static int prepare_loop(struct run *run, struct pale_err *err)
+/* Everything that the box can say or do from now on is watched. */
+static int watch_box(struct run *run, struct pale_err *err)
 {
-	struct event_config *config = event_config_new();
 	struct streams_config streams = {
+		.base = run->base,
 		.box = &run->box,
 		.in = run->req->in,
 		.out = run->req->out,
@@ -451,29 +507,10 @@ static int prepare_loop(struct run *run, struct pale_err *err)
 		.on_stderr = before_stderr,
 		.arg = run,
 	};
-	int r;
+	int r = notify.listener >= 0 ? notify_new(&notify, &run->notify, err) : 0;
 
-	if (config) {
-		event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV |
-						      EVENT_BASE_FLAG_PRECISE_TIMER);
-		run->base = event_base_new_with_config(config);
-		event_config_free(config);
-	}
-	if (!run->base) {
-		close_fd(&notify.listener);
-		return err_set(err, PALE_E_SYSTEM, STAGE, 0, "cannot make an event loop");
-	}
-	streams.base = run->base;
-	r = events_new(run->log, &run->events, err);
-	if (r < 0)
-		close_fd(&notify.listener);
-	else if (notify.listener >= 0)
-		r = notify_new(&notify, &run->notify, err);
 	if (r == 0)
 		r = streams_new(&streams, &run->streams, err);
-	run->drain = event_new(run->base, -1, 0, on_drain_timeout, run);
-	if (r == 0 && !run->drain)
-		r = err_nomem(err, STAGE);
 	if (r == 0)
 		r = run_watch(run, run->box.control_fd, EV_READ, on_control, err);
 	if (r == 0)
@@ -581,13 +618,6 @@ static void clean_up(struct run *run)
 	}
 }
 
-static void observe(void *arg, const json_t *event)
-{
-	struct run *run = arg;
-
-	run->req->on_event(run->req->arg, event);
-}
-
 /* The log of a run that never ran says so, and why. */
 static void write_failed_start(struct run *run, const struct pale_err *err)
 {
@@ -612,19 +642,14 @@ int supervise_run(const struct supervise_request *req, struct result *ret, struc
 	clock_gettime(CLOCK_REALTIME, &now);
 	/* A box that closes its input, or a reader outside that goes away, is an error code here. */
 	signal(SIGPIPE, SIG_IGN);
-	r = audit_create(&run.log, err);
-	if (r < 0)
-		return r;
-	snprintf(ret->id, sizeof(ret->id), "%s", audit_id(run.log));
-	if (req->on_event)
-		audit_observe(run.log, observe, &run);
 	r = req->keep_output ? output_new(req->plan->limits.output_bytes, &ret->output, err) : 0;
 	if (r == 0)
 		r = build(&run, err);
 	if (r == 0)
-		r = prepare_loop(&run, err);
+		r = watch_box(&run, err);
 	if (r < 0) {
-		write_failed_start(&run, err);
+		if (run.log)
+			write_failed_start(&run, err);
 		clean_up(&run);
 		audit_free(run.log);
 		return r;
@@ -652,10 +677,9 @@ int supervise_run(const struct supervise_request *req, struct result *ret, struc
 	harvest(&run, (int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
 	write_end(&run, err);
 	clean_up(&run);
-	r = audit_sync(run.log, err);
+	/* The end reaches the disk when the kernel writes it: a power cut before that leaves a run that
+	 * counts as lost, which is what it then is. */
 	audit_free(run.log);
-	if (r < 0 && run.error.code == PALE_OK)
-		run.error = *err;
 	if (run.error.code != PALE_OK)
 		*err = run.error;
 	return 0;

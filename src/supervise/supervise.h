@@ -15,7 +15,7 @@ typedef void supervise_output(void *arg, enum output_stream stream, const char *
 typedef void supervise_event(void *arg, const json_t *event);
 
 struct supervise_request {
-	const struct plan *plan;
+	struct plan *plan;    /* borrowed; its promises are put into words */
 	json_t *start;        /* more keys for box.start (policy, digests, caller); borrowed */
 	json_t *const *notes; /* events to log after it: {event, stage, ...}; borrowed; NULL-terminated or NULL */
 	int in, out, err;     /* where the streams go; -1: nowhere (input ends at once) */

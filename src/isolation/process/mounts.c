@@ -338,22 +338,22 @@ static int step_hide(struct mounts *m, const struct step *s, struct pale_err *er
 	return r < 0 ? fail(err, s, -r, "cannot hide") : 0;
 }
 
-static int step_cover(struct mounts *m, const struct step *s, size_t at, struct pale_err *err)
+/* Empty until the supervisor, who gets the descriptor, fills it; read-only inside. */
+static int step_cover(struct mounts *m, const struct step *s, struct pale_err *err)
 {
 	_cleanup_close_ int fd = -1, tree = -1;
-	char name[24];
+	char name[16];
 	int r;
 
-	snprintf(name, sizeof(name), "v%zu", at);
-	fd = write_file(m->scratch, name, s->content, 0444);
+	snprintf(name, sizeof(name), "v%u", s->index);
+	fd = write_file(m->scratch, name, "", 0444);
 	if (fd < 0)
-		return fail(err, s, -fd, "cannot write the view");
+		return fail(err, s, -fd, "cannot make the view");
 	tree = mount_clone(fd, false);
 	r = tree < 0 ? tree : mount_restrict(tree, MOUNT_ATTR_RDONLY, false);
 	if (r < 0)
 		return fail(err, s, -r, "cannot mount the view");
-	if (strcmp(s->target, "proc/meminfo") == 0)
-		m->meminfo_fd = take_fd(&fd);
+	m->view_fds[s->index] = take_fd(&fd);
 	return attach(s, tree, err);
 }
 
@@ -400,7 +400,7 @@ int mounts_step(struct mounts *m, const struct step *s, size_t at, struct pale_e
 	case STEP_PROC: return plain_mount(s, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL, err);
 	case STEP_DEVPTS:
 		return plain_mount(s, "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620", err);
-	case STEP_COVER: return step_cover(m, s, at, err);
+	case STEP_COVER: return step_cover(m, s, err);
 	case STEP_READONLY: return step_readonly(s, err);
 	}
 	return err_set(err, PALE_E_SYSTEM, STAGE, 0, "unknown step %d", (int)s->type);

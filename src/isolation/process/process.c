@@ -82,7 +82,7 @@ static int keep_off_stdio(int *fd)
 static pid_t clone_box(int cgroup_fd, int *ret_pidfd)
 {
 	struct clone_args args = {
-		.flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
+		.flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
 			 CLONE_NEWCGROUP | CLONE_PIDFD | (cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0ULL),
 		.cgroup = (__u64)(cgroup_fd >= 0 ? cgroup_fd : 0),
 		.pidfd = (uint64_t)(uintptr_t)ret_pidfd,
@@ -145,6 +145,7 @@ int isolation_start(const struct plan *plan, int cgroup_fd, struct box *ret, str
 	}
 
 	setup.control_fd = inside;
+	setup.seed = (unsigned)clock_mono_us();
 	setup.init_fd = init_fd;
 	for (int i = 0; i < 3; i++)
 		setup.stdio[i] = pipes.inside[i];
@@ -200,7 +201,10 @@ static int place_fd(struct box *box, const struct setup_packet *p, int fd)
 	case SETUP_FD_ROOT: slot = &box->root_fd; break;
 	case SETUP_FD_DATA: slot = &box->data_fd; break;
 	case SETUP_FD_TTY: slot = &box->tty_fd; break;
-	case SETUP_FD_MEMINFO: slot = &box->meminfo_fd; break;
+	case SETUP_FD_VIEW:
+		if (p->index < VIEW_COUNT)
+			slot = &box->view_fds[p->index];
+		break;
 	case SETUP_FD_COLLECT:
 		if (p->index < box->ncollect)
 			slot = &box->collect_fds[p->index];
@@ -212,6 +216,17 @@ static int place_fd(struct box *box, const struct setup_packet *p, int fd)
 	}
 	*slot = fd;
 	return 0;
+}
+
+/* The listener, by its number in the child, which waits until it is taken. The count of descriptors. */
+static size_t take_listener(struct box *box, const struct setup_packet *p, int *ret_fd)
+{
+	struct source_packet taken = {.step = SOURCE_PACKET_END};
+
+	*ret_fd = (int)syscall(SYS_pidfd_getfd, box->pidfd, (int)p->index, 0);
+	if (*ret_fd >= 0 && fd_send(box->control_fd, &taken, sizeof(taken), NULL, 0) < 0)
+		close_fd(ret_fd);
+	return *ret_fd >= 0;
 }
 
 int isolation_ready(const struct plan *plan, struct box *box, struct pale_err *err)
@@ -241,6 +256,8 @@ int isolation_ready(const struct plan *plan, struct box *box, struct pale_err *e
 				*err = packet.setup.err;
 				return -(int)err->code;
 			}
+			if (nfds == 0 && packet.setup.what == SETUP_FD_LISTENER)
+				nfds = take_listener(box, &packet.setup, &fd);
 			if (nfds == 1 && place_fd(box, &packet.setup, fd) == 0)
 				continue;
 		} else if (n == (ssize_t)sizeof(struct init_message) && packet.init.kind == INIT_READY && !nfds) {
@@ -299,7 +316,8 @@ void isolation_done(struct box *box)
 	close_fd(&box->stdout_fd);
 	close_fd(&box->stderr_fd);
 	close_fd(&box->tty_fd);
-	close_fd(&box->meminfo_fd);
+	for (size_t i = 0; i < VIEW_COUNT; i++)
+		close_fd(&box->view_fds[i]);
 	close_fd(&box->uid_lock_fd);
 	*box = BOX_INIT;
 }

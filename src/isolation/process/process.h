@@ -12,6 +12,7 @@ struct setup {
 	int control_fd; /* the child's end */
 	int init_fd;    /* sealed memfd with the first process */
 	int stdio[3];   /* what becomes descriptors 0, 1, 2; -1: the pty */
+	unsigned seed;  /* differs from box to box */
 };
 
 /* What a descriptor is that the child passes out of the box. */
@@ -21,7 +22,7 @@ enum setup_fd {
 	SETUP_FD_ROOT,
 	SETUP_FD_DATA,
 	SETUP_FD_TTY,
-	SETUP_FD_MEMINFO,
+	SETUP_FD_VIEW,    /* index: enum plan_view */
 	SETUP_FD_COLLECT, /* index: which */
 };
 
@@ -47,7 +48,7 @@ struct mounts {
 	const struct plan *plan;
 	int *sources; /* a detached mount a step, or -1 */
 	int scratch;  /* the directory above the new root */
-	int meminfo_fd;
+	int view_fds[VIEW_COUNT];
 	int data_fd;
 	int *collect_fds;
 };
@@ -66,9 +67,14 @@ int source_send_mapped(const struct plan *plan, int userns_fd, unsigned base, in
 /* uid_range.c: a range of 65536 host ids that no other box uses; *ret_lock_fd keeps it. */
 int uid_range_take(unsigned *ret_base, int *ret_lock_fd, struct pale_err *err) _must_check_;
 
-/* network.c: brings up loopback; the DNS socket of the box's own namespace. */
-int network_loopback_up(struct pale_err *err) _must_check_;
-int network_dns_socket(int *ret_fd, struct pale_err *err) _must_check_;
+/* network.c: a network namespace of the box's own, with loopback up, and its DNS socket; made by a helper while
+ * the caller does something else, then entered. */
+struct network {
+	pid_t helper;
+	int socket;
+};
+int network_start(struct network *n, struct pale_err *err) _must_check_;
+int network_enter(struct network *n, int *ret_dns_fd, struct pale_err *err) _must_check_;
 
 /* privileges.c: what is dropped before the box's own code runs. */
 int privileges_drop(const struct plan *plan, struct pale_err *err) _must_check_;

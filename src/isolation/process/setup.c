@@ -19,6 +19,7 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "confine/affinity.h"
 #include "confine/landlock.h"
 #include "confine/rlimits.h"
 #include "confine/seccomp.h"
@@ -89,8 +90,8 @@ static int set_up_files(const struct setup *s, struct mounts *m, struct pale_err
 		r = mounts_leave(err);
 	if (r == 0)
 		r = report(s, SETUP_FD_DATA, 0, m->data_fd, err);
-	if (r == 0)
-		r = report(s, SETUP_FD_MEMINFO, 0, m->meminfo_fd, err);
+	for (unsigned i = 0; r == 0 && i < VIEW_COUNT; i++)
+		r = report(s, SETUP_FD_VIEW, i, m->view_fds[i], err);
 	for (size_t i = 0; r == 0 && i < plan->ncollect; i++)
 		r = report(s, SETUP_FD_COLLECT, (unsigned)i, m->collect_fds[i], err);
 	return r;
@@ -146,15 +147,31 @@ static int set_landlock(const struct plan *plan, struct pale_err *err)
 	return landlock_restrict_self(l, err);
 }
 
-static int set_seccomp(const struct setup *s, struct pale_err *err)
+/* Under the filter sendmsg() waits for the supervisor's answer, and the supervisor has no listener yet: it
+ * is told its number and takes it. Where the kernel forbids that, a helper without the filter sends it. */
+static int install_filter(const struct setup *s)
 {
 	struct setup_packet packet = {.what = SETUP_FD_LISTENER};
-	int r = seccomp_install_send(s->plan->profile, s->plan->seccomp_watch, s->control_fd, &packet, sizeof(packet));
+	struct source_packet taken;
+	int listener = -1, r;
 
-	if (r == -EBUSY)
-		return err_set(err, PALE_E_HOST, "confine", 0,
-			       "an outer sandbox already listens for refused calls, so that this box's refusals "
-			       "could not be logged; allow it with best_effort: [events]");
+	if (!s->plan->host.attach)
+		return seccomp_install_send(s->plan->profile, s->plan->seccomp_watch, s->control_fd, &packet,
+					    sizeof(packet));
+	r = seccomp_install(s->plan->profile, s->plan->seccomp_watch, &listener);
+	if (r < 0 || listener < 0)
+		return r;
+	packet.index = (uint32_t)listener;
+	if (send(s->control_fd, &packet, sizeof(packet), MSG_NOSIGNAL) != (ssize_t)sizeof(packet) ||
+	    recv(s->control_fd, &taken, sizeof(taken), 0) != (ssize_t)sizeof(taken))
+		return -EPIPE;
+	return 0;
+}
+
+static int set_seccomp(const struct setup *s, struct pale_err *err)
+{
+	int r = install_filter(s);
+
 	return r < 0 ? err_set(err, PALE_E_HOST, "confine", -r, "cannot install the seccomp filter") : 0;
 }
 
@@ -186,7 +203,8 @@ static int exec_init(const struct setup *s, int dns_fd, struct pale_err *err)
 static int setup(const struct setup *s, struct pale_err *err)
 {
 	const struct plan *plan = s->plan;
-	struct mounts m = {.plan = plan, .scratch = -1, .meminfo_fd = -1, .data_fd = -1};
+	struct mounts m = {.plan = plan, .scratch = -1, .view_fds = {-1, -1, -1}, .data_fd = -1};
+	struct network network;
 	int r, slave = -1, dns_fd = -1, root;
 
 	/* Freed by the exec. */
@@ -202,13 +220,13 @@ static int setup(const struct setup *s, struct pale_err *err)
 	r = plan->user_range ? receive_sources(s, &m, err)
 			     : userns_map_self(plan->host.uid, plan->host.gid, plan->uid, plan->gid, err);
 	if (r == 0)
+		r = network_start(&network, err);
+	if (r == 0)
 		r = set_up_files(s, &m, err);
 	if (r == 0 && sethostname("pale", 4) < 0)
 		r = err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot set the host name");
 	if (r == 0)
-		r = network_loopback_up(err);
-	if (r == 0)
-		r = network_dns_socket(&dns_fd, err);
+		r = network_enter(&network, &dns_fd, err);
 	if (r == 0 && plan->command.tty)
 		r = open_terminal(s, &slave, err);
 	if (r == 0)
@@ -220,6 +238,8 @@ static int setup(const struct setup *s, struct pale_err *err)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot start a session");
 	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	r = report(s, SETUP_FD_ROOT, 0, root, err);
+	if (r == 0)
+		r = affinity_narrow(plan->affinity, s->seed, err);
 	if (r == 0)
 		r = join_cgroup(s, err);
 	if (r == 0)
