@@ -14,7 +14,7 @@
 
 /* What else is reported to the listener before it goes on as usual: bits. */
 enum seccomp_watch {
-	SECCOMP_WATCH_STDERR = 1, /* writes to descriptor 2, so that stdout can be drained first */
+	SECCOMP_WATCH_OUTPUT = 1, /* writes to descriptors 1 and 2, so that what came before can be drained first */
 	SECCOMP_WATCH_FILE_WRITES =
 		2,		 /* opens for writing, and calls that create or change a name */
 	SECCOMP_WATCH_FILES = 4, /* every open; implies the one before */

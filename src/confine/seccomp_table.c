@@ -36,7 +36,7 @@
 
 #define WRITES (SECCOMP_WATCH_FILE_WRITES | SECCOMP_WATCH_FILES)
 #define OPENS  SECCOMP_WATCH_FILES
-#define STDERR SECCOMP_WATCH_STDERR
+#define OUTPUT SECCOMP_WATCH_OUTPUT
 
 #define EQ(a, v)                       \
 	{                              \
@@ -87,15 +87,15 @@
 		0 \
 	}
 
-/* Descriptor 2 by whichever argument names where the bytes go. */
-#define STDERR_AT(arg, profiles)                           \
-	{                                                  \
-		TELL(profiles, STDERR, 1, EQ(arg, 2)), END \
+/* Descriptors 1 and 2 by whichever argument names where the bytes go. */
+#define OUTPUT_AT(arg, profiles)                                                             \
+	{                                                                                    \
+		TELL(profiles, OUTPUT, 1, EQ(arg, 1)), TELL(profiles, OUTPUT, 1, EQ(arg, 2)), END \
 	}
-static const struct seccomp_case c_stderr0[] = STDERR_AT(0, ALL);
-static const struct seccomp_case c_vmsplice[] = STDERR_AT(0, DEF | NST);
-static const struct seccomp_case c_stderr1[] = STDERR_AT(1, DEF | NST);
-static const struct seccomp_case c_stderr2[] = STDERR_AT(2, DEF | NST);
+static const struct seccomp_case c_output0[] = OUTPUT_AT(0, ALL);
+static const struct seccomp_case c_vmsplice[] = OUTPUT_AT(0, DEF | NST);
+static const struct seccomp_case c_output1[] = OUTPUT_AT(1, DEF | NST);
+static const struct seccomp_case c_output2[] = OUTPUT_AT(2, DEF | NST);
 
 static const struct seccomp_case c_name[] = {TELL(ALL, WRITES, 0), END};
 static const struct seccomp_case c_attribute[] = {TELL(DEF | NST, WRITES, 0), END};
@@ -187,10 +187,10 @@ static const struct seccomp_case c_sendto[] = {TELL(DEF | NST, 0, 1, SET(4)), EN
 
 enum seccomp_cases {
 	C_NONE,
-	C_STDERR0,
+	C_OUTPUT0,
 	C_VMSPLICE,
-	C_STDERR1,
-	C_STDERR2,
+	C_OUTPUT1,
+	C_OUTPUT2,
 	C_NAME,
 	C_ATTRIBUTE,
 	C_OPEN,
@@ -217,10 +217,10 @@ const struct seccomp_case *seccomp_row_cases(const struct seccomp_row *row)
 
 	switch ((enum seccomp_cases)row->cases) {
 	case C_NONE: return none;
-	case C_STDERR0: return c_stderr0;
+	case C_OUTPUT0: return c_output0;
 	case C_VMSPLICE: return c_vmsplice;
-	case C_STDERR1: return c_stderr1;
-	case C_STDERR2: return c_stderr2;
+	case C_OUTPUT1: return c_output1;
+	case C_OUTPUT2: return c_output2;
 	case C_NAME: return c_name;
 	case C_ATTRIBUTE: return c_attribute;
 	case C_OPEN: return c_open;
@@ -291,9 +291,9 @@ const struct seccomp_row seccomp_rows[] = {
 	/* clang-format off */
 	/* reading, writing, descriptors */
 	A("read"), A("readv"), A("pread64"), A("preadv"), A("preadv2"), A("pwrite64"), A("pwritev"),
-	AC("write", C_STDERR0), AC("writev", C_STDERR0), AC("pwritev2", C_STDERR0),
-	AC("sendfile", C_STDERR0), A("copy_file_range"),
-	DC("splice", C_STDERR2), DC("tee", C_STDERR1), DC("vmsplice", C_VMSPLICE),
+	AC("write", C_OUTPUT0), AC("writev", C_OUTPUT0), AC("pwritev2", C_OUTPUT0),
+	AC("sendfile", C_OUTPUT0), A("copy_file_range"),
+	DC("splice", C_OUTPUT2), DC("tee", C_OUTPUT1), DC("vmsplice", C_VMSPLICE),
 	A("close"), A("close_range"), A("dup"), A("dup2"), A("dup3"), A("fcntl"), A("flock"), A("lseek"),
 	A("pipe"), A("pipe2"), A("poll"), A("ppoll"), A("select"), A("pselect6"), A("fadvise64"),
 	A("readahead"), A("fsync"), A("fdatasync"), A("sync"), A("syncfs"), A("sync_file_range"),

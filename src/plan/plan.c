@@ -164,7 +164,7 @@ static void set_confinement(struct plan *p, const struct policy *policy, const s
 	if (p->events && p->watch_files == WATCH_ALL)
 		p->seccomp_watch |= SECCOMP_WATCH_FILES;
 	if (p->events && req->ordered && !req->tty)
-		p->seccomp_watch |= SECCOMP_WATCH_STDERR;
+		p->seccomp_watch |= SECCOMP_WATCH_OUTPUT;
 }
 
 int plan_make(const struct plan_request *req, struct plan **ret, struct pale_err *err)

@@ -206,9 +206,9 @@ static int decide(struct notify_call *call)
 	switch (v.action) {
 	case SECCOMP_ALLOW: return 0; /* only if the filter is not the one that we were told of */
 	case SECCOMP_REPORT:
-		if (notify_is_stderr(d->nr)) {
-			if (n->config.on_stderr)
-				n->config.on_stderr(n->config.arg, call->pid);
+		if (notify_is_output(d->nr)) {
+			if (n->config.on_output_write)
+				n->config.on_output_write(n->config.arg, call->pid);
 		} else if (notify_is_net(d->nr)) {
 			notify_net(call);
 		} else {
@@ -233,7 +233,7 @@ static int decide(struct notify_call *call)
 	return v.error;
 }
 
-bool notify_is_stderr(int nr)
+bool notify_is_output(int nr)
 {
 	return nr == SYS_write || nr == SYS_writev || nr == SYS_pwritev2 || nr == SYS_sendfile ||
 	       nr == SYS_splice || nr == SYS_tee || nr == SYS_vmsplice;

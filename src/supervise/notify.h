@@ -62,8 +62,8 @@ struct notify_event {
 /* Called within notify_handle() and notify_flush(). Must not call notify_*(). */
 typedef void notify_sink(void *arg, const struct notify_event *event);
 
-/* A process is about to write to its descriptor 2: drain stdout now. Must not block. */
-typedef void notify_stderr(void *arg, pid_t pid);
+/* A process is about to write to its descriptor 1 or 2: drain what came before now. Must not block. */
+typedef void notify_output(void *arg, pid_t pid);
 
 struct notify_config {
 	int listener; /* handed over; closed by notify_free(), and on failure of notify_new() */
@@ -73,7 +73,7 @@ struct notify_config {
 		   * the process in question */
 	unsigned singly; /* events that are alike are told singly up to this many; 0: 20 */
 	notify_sink *sink;
-	notify_stderr *on_stderr; /* may be NULL */
+	notify_output *on_output_write; /* may be NULL */
 	void *arg;
 };
 

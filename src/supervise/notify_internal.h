@@ -34,7 +34,7 @@ ssize_t notify_read_link(pid_t pid, const char *name, char *ret, size_t size) _m
 void notify_net(struct notify_call *call);
 void notify_file(struct notify_call *call, int root, const struct notify_mounts *mounts);
 bool notify_is_net(int nr);
-bool notify_is_stderr(int nr);
+bool notify_is_output(int nr);
 
 /* notify_mounts.c: the host's mounts */
 int notify_mounts_new(struct notify_mounts **ret) _must_check_;

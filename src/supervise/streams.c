@@ -40,7 +40,6 @@ struct streams {
 	struct pump *pumps[3]; /* in, out, err; NULL: none */
 	bool box_ended, failed;
 	bool tty;
-	bool stderr_due; /* a write to stderr was announced and has not been seen yet */
 };
 
 static void pump_close_from(struct pump *p)
@@ -131,10 +130,6 @@ static int pump_read(struct pump *p)
 		return -1;
 	p->len = (size_t)n;
 	p->at = 0;
-	if (p == p->streams->pumps[1] && p->streams->stderr_due)
-		drain(p->streams->pumps[2]);
-	if (p == p->streams->pumps[2])
-		p->streams->stderr_due = false;
 	if (p != p->streams->pumps[0] &&
 	    p->streams->c.data(p->streams->c.arg, p->stream, p->data, p->len) != 0)
 		p->streams->failed = true;
@@ -286,13 +281,12 @@ void streams_free(struct streams *s)
 	free(s);
 }
 
-void streams_before_stderr(struct streams *s)
+void streams_before_write(struct streams *s)
 {
-	if (!s->pumps[2])
-		return;
-	drain(s->pumps[2]);
+	/* Of one writer there is at most one write that was not drained, so the order of the two does not
+	 * matter here. */
 	drain(s->pumps[1]);
-	s->stderr_due = true;
+	drain(s->pumps[2]);
 }
 
 void streams_box_ended(struct streams *s)

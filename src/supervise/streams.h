@@ -32,9 +32,8 @@ struct streams_config {
 int streams_new(const struct streams_config *c, struct streams **ret, struct pale_err *err) _must_check_;
 void streams_free(struct streams *s);
 
-/* Something is about to be written to stderr: what both streams hold now is taken before it, and what stdout
- * gets afterwards will stand behind it. */
-void streams_before_stderr(struct streams *s);
+/* A process of the box is about to write to one of its streams: what both hold now came before that. */
+void streams_before_write(struct streams *s);
 /* The box is dead: what is still in its pipes is all there will be; when it is passed on, `progress` is
  * called and streams_done() is true. */
 void streams_box_ended(struct streams *s);

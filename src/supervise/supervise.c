@@ -229,12 +229,12 @@ static void on_attempt(void *arg, const struct notify_event *event)
 	events_notify(run->events, event);
 }
 
-static void before_stderr(void *arg, pid_t pid)
+static void before_output(void *arg, pid_t pid)
 {
 	struct run *run = arg;
 
 	(void)pid;
-	streams_before_stderr(run->streams);
+	streams_before_write(run->streams);
 }
 
 static void on_drain_timeout(evutil_socket_t fd, short what, void *arg)
@@ -504,7 +504,7 @@ static int watch_box(struct run *run, struct pale_err *err)
 		.watch = run->plan->seccomp_watch,
 		.root = run->box.root_fd,
 		.sink = on_attempt,
-		.on_stderr = before_stderr,
+		.on_output_write = before_output,
 		.arg = run,
 	};
 	int r = notify.listener >= 0 ? notify_new(&notify, &run->notify, err) : 0;

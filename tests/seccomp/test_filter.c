@@ -163,11 +163,13 @@ static void test_expected(void **state)
 		{D, QUIET, "mknodat", {0, 0, 0060644}, ERR(EPERM)},
 		/* what is watched */
 		{D, 0, "write", {2}, OK},
-		{D, SECCOMP_WATCH_STDERR, "write", {2}, NOTIF},
-		{D, SECCOMP_WATCH_STDERR, "write", {HIGH | 2}, NOTIF},
-		{D, SECCOMP_WATCH_STDERR, "write", {1}, OK},
-		{D, SECCOMP_WATCH_STDERR, "pwritev2", {2}, NOTIF},
-		{D, SECCOMP_WATCH_STDERR, "splice", {0, 0, 2}, NOTIF},
+		{D, SECCOMP_WATCH_OUTPUT, "write", {2}, NOTIF},
+		{D, SECCOMP_WATCH_OUTPUT, "write", {HIGH | 2}, NOTIF},
+		{D, SECCOMP_WATCH_OUTPUT, "write", {1}, NOTIF},
+		{D, SECCOMP_WATCH_OUTPUT, "write", {0}, OK},
+		{D, SECCOMP_WATCH_OUTPUT, "write", {3}, OK},
+		{D, SECCOMP_WATCH_OUTPUT, "pwritev2", {2}, NOTIF},
+		{D, SECCOMP_WATCH_OUTPUT, "splice", {0, 0, 2}, NOTIF},
 		{D, 0, "openat", {0, 0, 1}, OK},
 		{D, SECCOMP_WATCH_FILE_WRITES, "openat", {0, 0, 0}, OK},
 		{D, SECCOMP_WATCH_FILE_WRITES, "openat", {0, 0, 02000000}, OK},
@@ -182,8 +184,8 @@ static void test_expected(void **state)
 		{D, SECCOMP_WATCH_FILE_WRITES, "renameat2", {0}, NOTIF},
 		/* what strict refuses it refuses watched too */
 		{S, SECCOMP_WATCH_FILES, "setxattr", {0}, ERR(EOPNOTSUPP)},
-		{S, SECCOMP_WATCH_STDERR | QUIET, "splice", {0, 0, 2}, ERR(EPERM)},
-		{S, SECCOMP_WATCH_STDERR | QUIET, "vmsplice", {2}, ERR(EPERM)},
+		{S, SECCOMP_WATCH_OUTPUT | QUIET, "splice", {0, 0, 2}, ERR(EPERM)},
+		{S, SECCOMP_WATCH_OUTPUT | QUIET, "vmsplice", {2}, ERR(EPERM)},
 		/* newer than the build machine's libseccomp */
 		{D, QUIET, "mseal", {0}, OK},
 		{D, QUIET, "statmount", {0}, ERR(ENOSYS)},
@@ -222,7 +224,7 @@ static void test_watch_refuses_no_less(void **state)
 					struct seccomp_verdict watched = seccomp_row_verdict(
 						row, profile,
 						SECCOMP_WATCH_FILES | SECCOMP_WATCH_FILE_WRITES |
-							SECCOMP_WATCH_STDERR,
+							SECCOMP_WATCH_OUTPUT,
 						args);
 
 					if (plain.error != watched.error)

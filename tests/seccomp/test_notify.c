@@ -40,7 +40,7 @@ static void sink(void *arg, const struct notify_event *ev)
 	events[nevents++] = *ev;
 }
 
-static void on_stderr(void *arg, pid_t pid)
+static void on_output_write(void *arg, pid_t pid)
 {
 	(void)arg;
 	assert_true(pid > 0);
@@ -81,7 +81,7 @@ static int supervise(enum policy_profile profile, unsigned watch, bool prepare(v
 					       .watch = watch,
 					       .root = -1,
 					       .sink = sink,
-					       .on_stderr = on_stderr};
+					       .on_output_write = on_output_write};
 		int r = 0;
 
 		assert_int_equal(notify_new(&config, &n, &err), 0);
@@ -357,7 +357,7 @@ static int stderr_child(void)
 static void test_stderr(void **state)
 {
 	(void)state;
-	must_or_skip(supervise(PROFILE_DEFAULT, SECCOMP_WATCH_STDERR, NULL, stderr_child),
+	must_or_skip(supervise(PROFILE_DEFAULT, SECCOMP_WATCH_OUTPUT, NULL, stderr_child),
 		     "seccomp");
 	assert_int_equal(stderr_calls, 2);
 	assert_int_equal(nevents, 0);
@@ -576,7 +576,7 @@ static int measure_child(void)
 static void test_cost(void **state)
 {
 	(void)state;
-	must_or_skip(supervise(PROFILE_DEFAULT, SECCOMP_WATCH_STDERR, NULL, measure_child),
+	must_or_skip(supervise(PROFILE_DEFAULT, SECCOMP_WATCH_OUTPUT, NULL, measure_child),
 		     "seccomp");
 }
 
