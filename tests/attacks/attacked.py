@@ -119,8 +119,9 @@ def verified(what, r):
 
 
 def cgroups():
-    """Directories of control groups that are pale's."""
-    return sorted(p for p in glob.glob("/sys/fs/cgroup/**/*pale*", recursive=True) if os.path.isdir(p))
+    """Directories of control groups of our runs (there may be others' beside them)."""
+    runs = os.listdir(os.path.join(state, "runs"))
+    return sorted(top for top, _, _ in os.walk("/sys/fs/cgroup") if any(run in os.path.basename(top) for run in runs))
 
 
 def children_of(pid):

@@ -145,6 +145,7 @@ int isolation_start(const struct plan *plan, int cgroup_fd, struct box *ret, str
 	}
 
 	setup.control_fd = inside;
+	setup.peer_fd = pair[0];
 	setup.seed = (unsigned)clock_mono_us();
 	setup.init_fd = init_fd;
 	for (int i = 0; i < 3; i++)

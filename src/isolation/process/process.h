@@ -10,6 +10,7 @@
 struct setup {
 	const struct plan *plan;
 	int control_fd; /* the child's end */
+	int peer_fd;    /* the supervisor's */
 	int init_fd;    /* sealed memfd with the first process */
 	int stdio[3];   /* what becomes descriptors 0, 1, 2; -1: the pty */
 	unsigned seed;  /* differs from box to box */

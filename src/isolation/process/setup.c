@@ -58,6 +58,9 @@ static int receive_sources(const struct setup *s, struct mounts *m, struct pale_
 	/* Become root of the box's range, so that what is made here has an owner in it. */
 	if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot become root of the user namespace");
+	/* Changing ids cleared it. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot tie the box to its supervisor");
 	return 0;
 }
 
@@ -215,7 +218,9 @@ static int setup(const struct setup *s, struct pale_err *err)
 	memset(m.sources, 0xff, (plan->nsteps + 1) * sizeof(int));
 	memset(m.collect_fds, 0xff, (plan->ncollect + 1) * sizeof(int));
 
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+	/* A supervisor that was killed before this line sends no signal: then the control socket says so, but
+	 * only if we do not hold the other end ourselves. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || close(s->peer_fd) < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot tie the box to its supervisor");
 	r = plan->user_range ? receive_sources(s, &m, err)
 			     : userns_map_self(plan->host.uid, plan->host.gid, plan->uid, plan->gid, err);
