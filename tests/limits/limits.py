@@ -12,7 +12,8 @@ from datetime import datetime
 
 PALE = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else os.environ.get('PALE_BIN', 'pale')
 MIB = 1 << 20
-GONE_MS = 100
+SLOW = float(os.environ.get('PALE_TEST_SLOW', '1'))  # how many times slower than a real machine this one is
+GONE_MS = 100 * SLOW
 ROOT = os.geteuid() == 0
 number = failed = 0
 
@@ -150,7 +151,7 @@ for _ in range(4):
 for _ in range(4): os.wait()''')
     busy = r.usage.get('cpu_ms', 0) / max(r.usage.get('wall_ms', 1), 1)
     report('cpus: four that spin share one processor',
-           [f'{r.outcome}, {busy:.2f} processors'] if r.outcome != 'exit' or not .2 < busy < 1.25 else [])
+           [f'{r.outcome}, {busy:.2f} processors'] if r.outcome != 'exit' or not .2 < busy < 1.25 + (SLOW > 1) / 4 else [])
 
 
 # ---------------------------------------------------------------- memory
@@ -320,7 +321,7 @@ def test_neighbours():
         worst = int(r.out) if r.out.strip().isdigit() else 10**6
         print(f'# beside {name}: at worst {worst} ms late')
         report(f'neighbour: runs beside {name}',
-               [] if r.outcome == 'exit' and worst < 500 else [f'{r.outcome}, {worst} ms late'])
+               [] if r.outcome == 'exit' and worst < 500 * SLOW else [f'{r.outcome}, {worst} ms late'])
 
 
 def test_left_behind(state):
@@ -345,8 +346,9 @@ def main():
     os.environ['PALE_STATE_DIR'] = state
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
-        for test in (test_time, test_memory, test_counts, test_files, test_neighbours):
-            test()
+        only = (os.environ.get('PALE_TEST_LIMITS') or 'time memory counts files neighbours').split()
+        for name in only:
+            globals()[f'test_{name}']()
         time.sleep(.2)
         test_left_behind(state)
     finally:

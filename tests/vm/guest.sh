@@ -4,6 +4,7 @@
 # printed stands before it as comments. /pale holds the build: see run.py.
 exec >/dev/ttyS1 2>&1
 n=0
+limit=100
 export PALE_MUST_WORK=cgroup
 uid=$(id -u tester)
 
@@ -16,7 +17,7 @@ report() { # NAME STATUS OUTPUT
 in_place() { # NAME KIND COMMAND...
 	local name=$1 kind=$2
 	shift 2
-	timeout -k 1 100 "$@" >/run/out 2>&1
+	timeout -k 1 "$limit" "$@" >/run/out 2>&1
 	report "$name" $? /run/out
 }
 
@@ -52,11 +53,26 @@ left() { # systemd removes an empty scope a moment later
 left >/run/out
 report "nothing is left behind" $? /run/out
 
-# Programs that the build brought along, each as root and as the user in a session.
+# Programs that drive the command line, each as root and as the user in a session. An emulated machine
+# is some fifteen times slower than a real one.
+limit=400
+export PALE_TEST_SLOW=15
+kernel_limits() { # WHERE COMMAND...: no limit is kept by less than a control group
+	local name=$1
+	shift
+	timeout 60 "$@" /pale/pale run -q -- true >/run/out 2>&1
+	timeout 60 "$@" /pale/pale audit show last --json >>/run/out 2>&1
+	grep '"event":"box.ready"' /run/out | grep '"fallbacks":\[' | grep -qvE '"(memory|cpu|cpus|processes)"'
+	report "pale run: $name" $? /run/out
+}
+kernel_limits "root, in a unit that is systemd's" $run
+kernel_limits "root, alone in a delegated unit" $run -p Delegate=yes
+kernel_limits "user, in a login session" $session
 for t in /pale/extra/*; do
 	[ -x "$t" ] || continue
-	in_place "${t##*/} as root" - $run env PATH="/pale:$PATH" PALE_BIN=/pale/pale "$t"
-	in_place "${t##*/} as a user" - $session env PATH="/pale:$PATH" PALE_BIN=/pale/pale "$t"
+	for who in "$run" "$session"; do
+		in_place "${t##*/}, ${who##*-p }" - $who -E PALE_TEST_SLOW -E PALE_TEST_LIMITS -E PALE_BIN=/pale/pale "$t"
+	done
 done
 echo "1..$n"
 echo "# end"
