@@ -1,12 +1,22 @@
 """What apply holds back, class by class, and what it lets through. usage: as test_workspace.py"""
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 
-from overlay import cli, entries, finish, fresh, run, test, top, home, works
+from overlay import cli, entries, finish, fresh, run, test, tool, top, home, works
 
 works()
+
+
+
+@test("docs/workspaces.md has the table that the program has")
+def _():
+    table = subprocess.run([tool, "held"], capture_output=True, text=True, check=True).stdout
+    assert (pathlib.Path(__file__).parents[2] / "docs/workspaces.md").read_text().endswith(table), \
+        "run: files-tool held, and put it at the end"
+
 
 CLASSES = {
     "git": [".git/hooks/pre-commit", ".git/hooks/post-checkout", ".git/config", ".git/config.worktree", ".git/info/attributes",

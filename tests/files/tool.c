@@ -1,6 +1,7 @@
 /* Gives the tests written in Python the internal calls of src/files/.
  *
  *   files-tool run UPPER ROOT USERNS|- STARTED_NS|-        prints the id and the summary
+ *   files-tool held                                        the table of docs/workspaces.md
  *   files-tool collect SOURCE DEST MAX_BYTES               prints refusals and the report */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -11,6 +12,7 @@
 #include "base/num.h"
 #include "files/changes.h"
 #include "files/collect.h"
+#include "files/held.h"
 
 static int fail(const struct pale_err *err)
 {
@@ -84,8 +86,23 @@ static int collect(char **argv)
 	return 0;
 }
 
+/* One row a class: what is obeyed by whom, and the names. */
+static int held(void)
+{
+	puts("| class | name | why |\n|---|---|---|");
+	for (const struct held_rule *r = held_rules; r->pattern; r++)
+		printf("| %s | `%s` | %s%s |\n", r->class, r->pattern, r->why,
+		       r->check == HELD_JSON_SCRIPTS
+			       ? " (only if a key that runs something changed)"
+		       : r->check == HELD_TOML_BUILD ? " (only if the build system's part changed)"
+						     : "");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
+	if (argc == 2 && strcmp(argv[1], "held") == 0)
+		return held();
 	if (argc == 6 && strcmp(argv[1], "run") == 0)
 		return run(argv);
 	if (argc == 5 && strcmp(argv[1], "collect") == 0)
