@@ -407,6 +407,50 @@ def _():
     assert (d / "a").read_text() == "box"
 
 
+@test("a partial capture is no change, and goes with the rest")
+def _():
+    d = lower_tree()
+    run_id, _, _ = run(d, 'open("a", "w").write("box")')
+    changes = state / "runs" / run_id / "changes"
+    (changes / "1.partial").mkdir()
+    (changes / "1.partial/contents").write_text("x")
+    assert list(entries(run_id)) == ["a"]
+    cli("discard", "-y", run_id)
+    assert not changes.exists()
+
+
+@test("all of it through pale run: two workspaces, a hidden file, modes that forbid reading")
+def _():
+    one, two = lower_tree(), fresh("second")
+    (two / "f").write_text("old")
+    (two / "secret").write_text("SECRET")
+    before = tree(one), tree(two)
+    p = subprocess.run([pale, "run", "--overlay", one, "--overlay", two, "--hide", two / "secret", "--", "sh", "-c",
+                        f"cat {two}/secret; echo new >{one}/new; rm {one}/b; echo x >{two}/f; chmod 000 {two}/f {one}/c;"
+                        f"mkdir -p {one}/.git/hooks; echo evil >{one}/.git/hooks/pre-commit"],
+                       env=env, capture_output=True, text=True, timeout=60, cwd=one)
+    assert "SECRET" not in p.stdout
+    if p.returncode == 125:
+        assert "userns" not in os.environ.get("PALE_MUST_WORK", ""), p.stderr
+        print("# SKIP: no box can be made here: " + p.stderr.replace("\n", " "))
+        return
+    same(tree(one), before[0])
+    same(tree(two), before[1])
+    overlays = json.loads(cli("diff", "--json"))["overlays"]
+    assert [o["root"] for o in overlays] == [str(one), str(two)]
+    got = {o["n"]: {e["path"]: e["verdict"] for e in o["entries"]} for o in overlays}
+    assert got[0] == {".git": "applied", ".git/hooks": "applied", ".git/hooks/pre-commit": "held", "b": "applicable",
+                      "c": "applicable", "new": "applicable"} | {p: got[0][p] for p in (".git", ".git/hooks")}, got
+    assert got[1] == {"f": "applicable"}, got
+    cli("apply", status=1)
+    (two / "f").chmod(0o600)
+    assert (two / "f").read_text() == "x\n" and (one / "new").read_text() == "new\n" and not (one / "b").exists()
+    assert not (one / ".git").exists() and (two / "secret").read_text() == "SECRET"
+    assert (one / "c").stat().st_mode & 0o777 == 0 and (one / "new").stat().st_uid == os.getuid()
+    cli("audit", "verify", "last")
+    cli("discard", "--yes")
+
+
 @test("a file mounted over on the host is not written through")
 def _():
     if os.getuid():
