@@ -1,9 +1,11 @@
 /* The pale command: finds the subcommand and calls it. Trusted input only (the caller's). */
 #include "cli.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/str.h"
 #include "cli/workspace.h"
@@ -118,9 +120,22 @@ static int help(const struct cli_command *const *commands, int argc, char **argv
 	return fflush(stdout) == 0 ? 0 : CLI_EXIT_PALE;
 }
 
+/* Where the caller closed one of them, the next file that is opened would take its number: the box
+ * would read or write the audit log instead. */
+static int open_standard_streams(void)
+{
+	for (int fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+			return -1;
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *word = argc > 1 ? argv[1] : "";
+
+	if (open_standard_streams() < 0)
+		return CLI_EXIT_PALE;
 
 	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0)
 		return help(cli_commands, argc - 2, argv + 2);

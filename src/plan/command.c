@@ -189,6 +189,7 @@ static int find_toolchain(const struct plan_request *req, const char *command, c
 	_cleanup_free_ const char **visible = calloc(req->policy->nfiles + 1, sizeof(*visible));
 	struct toolchain_request find = {
 		.command = command,
+		.is_file = script && strcmp(script, command) == 0,
 		.first_arg = first_arg,
 		.path_env = env_get(req->env, "PATH"),
 		.home = env_get(req->env, "HOME"),

@@ -185,15 +185,21 @@ int interpreter_for_script(const char *script, struct interpreter *ret, struct p
 	}
 	if (!row)
 		row = by_suffix(script);
-	if (!row && has_line)
-		return err_set(err, PALE_E_USAGE, "plan", 0,
-			       "the script %s is not executable (chmod +x)", QUOTED(script));
-	if (!row)
-		return err_set(err, PALE_E_USAGE, "plan", 0,
-			       "nothing says how to run %s: it is not executable with a #! line, "
-			       "and its suffix "
-			       "is unknown; say --lang (%s)",
-			       QUOTED(script), interpreter_langs());
+	/* As a shell says it: it is there, and cannot be run. */
+	if (!row) {
+		if (has_line)
+			err_set(err, PALE_E_NOTFOUND, "plan", 0,
+				"the script %s is not executable (chmod +x)", QUOTED(script));
+		else
+			err_set(err, PALE_E_NOTFOUND, "plan", 0,
+				"nothing says how to run %s: it is not executable with a #! line, "
+				"and its "
+				"suffix is unknown; name its interpreter: bash FILE",
+				QUOTED(script));
+		if (err)
+			err->sys = EACCES;
+		return -PALE_E_NOTFOUND;
+	}
 	start(ret, row->lang);
 	push(ret, row->command);
 	if (strcmp(row->lang, "deno") == 0)

@@ -200,7 +200,7 @@ static int add_writable(struct layout *l, const char *path, const char *name, un
 
 static int fail_source(struct pale_err *err, const struct policy_file *f, int sys, const char *why)
 {
-	return err_set(err, sys == ENOENT ? PALE_E_NOTFOUND : PALE_E_POLICY, STAGE, sys, "%s: %s %s",
+	return err_set(err, PALE_E_POLICY, STAGE, sys, "%s: %s %s",
 		       f->where ? f->where : "policy", QUOTED(f->from), why);
 }
 

@@ -30,7 +30,7 @@ struct run {
 	struct event_base *base;
 	struct event *watched[MAX_EVENTS];
 	size_t nwatched;
-	struct event *wall, *sample, *drain;
+	struct event *wall, *sample, *drain, *grace;
 
 	uint64_t started_us;   /* the gate opened */
 	uint64_t processes_refused;

@@ -120,6 +120,14 @@ static int pump_read(struct pump *p)
 {
 	ssize_t n;
 
+	/* The caller's descriptor blocks, and its flags are not ours to change: a read too many would
+	 * stop the supervisor, and with it every limit. */
+	if (p == p->streams->pumps[0] && !p->from_file) {
+		struct pollfd one = {p->from, POLLIN, 0};
+
+		if (poll(&one, 1, 0) == 0)
+			return 0;
+	}
 	do
 		n = read(p->from, p->data, sizeof(p->data));
 	while (n < 0 && errno == EINTR);

@@ -21,6 +21,8 @@
 #define STAGE "supervise"
 /* What a dead box left in its pipes is passed on for so long, if a limit ended it. */
 #define DRAIN_MS 2000
+/* Asked to end (SIGTERM) or left alone (SIGHUP), the command has so long for its own clean-up. */
+#define GRACE_MS 5000
 
 /* --- ending ------------------------------------------------------------------------------------ */
 
@@ -270,9 +272,10 @@ static void on_box_end(evutil_socket_t fd, short what, void *arg)
 /* --- the caller's signals ---------------------------------------------------------------------- */
 
 /* The first one is the command's to handle; with the second, or where the command does not end within
- * the grace of the kind, the box is ended. */
+ * its grace, the box is ended. A Ctrl-C has no grace: whoever types it can type it again. */
 static void on_interrupt(evutil_socket_t signal_number, short what, void *arg)
 {
+	static const struct timeval grace = {.tv_sec = GRACE_MS / 1000};
 	struct run *run = arg;
 
 	(void)what;
@@ -282,6 +285,15 @@ static void on_interrupt(evutil_socket_t signal_number, short what, void *arg)
 			  : "SIGTERM", "count", (json_int_t)run->interrupts));
 	if (run->interrupts > 1 || isolation_signal(&run->box, (int)signal_number) < 0)
 		run_end(run, OUTCOME_INTERRUPTED);
+	else if (signal_number != SIGINT)
+		event_add(run->grace, &grace);
+}
+
+static void on_grace_over(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	run_end(arg, OUTCOME_INTERRUPTED);
 }
 
 static void on_resize(evutil_socket_t fd, short what, void *arg)
@@ -446,7 +458,8 @@ static int make_loop(struct run *run, struct pale_err *err)
 	if (!run->base)
 		return err_set(err, PALE_E_SYSTEM, STAGE, 0, "cannot make an event loop");
 	run->drain = event_new(run->base, -1, 0, on_drain_timeout, run);
-	return run->drain ? events_new(run->log, &run->events, err) : err_nomem(err, STAGE);
+	run->grace = event_new(run->base, -1, 0, on_grace_over, run);
+	return run->drain && run->grace ? events_new(run->log, &run->events, err) : err_nomem(err, STAGE);
 }
 
 /* The box builds itself while everything else is done here, so that what the box waits for comes first,
@@ -609,11 +622,15 @@ static void clean_up(struct run *run)
 		event_free(run->sample);
 	if (run->drain)
 		event_free(run->drain);
+	if (run->grace)
+		event_free(run->grace);
 	if (run->base)
 		event_base_free(run->base);
 	/* The box is dead and reaped, so its groups are empty, or will be in an instant. */
-	if (run->cgroup)
+	if (run->cgroup) {
+		(void)!cgroup_kill(run->cgroup, 1000, &ignored);
 		(void)!cgroup_destroy(run->cgroup, &ignored);
+	}
 }
 
 /* The log of a run that never ran says so, and why. */

@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <termios.h>
 
@@ -222,6 +223,8 @@ static int setup(const struct setup *s, struct pale_err *err)
 	 * only if we do not hold the other end ourselves. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || close(s->peer_fd) < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot tie the box to its supervisor");
+	/* What is made below has the modes that the plan says, whatever the caller's umask is. */
+	umask(0);
 	r = plan->user_range ? receive_sources(s, &m, err)
 			     : userns_map_self(plan->host.uid, plan->host.gid, plan->uid, plan->gid, err);
 	if (r == 0)
