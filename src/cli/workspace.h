@@ -27,7 +27,7 @@ void workspace_done(struct workspace *w);
 struct overlay {
 	unsigned n;
 	int dir_fd;  /* changes/<n>/ */
-	int root_fd; /* the host's directory; -1 if it can't be opened and that is permitted */
+	int root_fd; /* the host's directory */
 	struct manifest manifest;
 	char **paths; /* of the operands, relative to the host's directory */
 	size_t npaths;

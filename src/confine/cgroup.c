@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -23,6 +24,7 @@
 #include "base/str.h"
 
 #define STAGE	      "confine"
+#define FILE_PATH     (CGROUP_PATH + 64)
 #define PROC_MAX      (4u << 20) /* of mountinfo */
 #define KILL_BATCH    64	 /* processes killed before their ends are awaited */
 #define KILL_ROUND_US 20000	 /* before the group is looked at again */
@@ -39,7 +41,7 @@ static const char *const v1_names[] = {
 
 int cgroup_file_write(const char *dir, const char *file, const char *value)
 {
-	char path[PATH_MAX];
+	char path[FILE_PATH];
 	int n = snprintf(path, sizeof(path), "%s/%s", dir, file);
 
 	if (n < 0 || (size_t)n >= sizeof(path))
@@ -62,7 +64,7 @@ int cgroup_file_write_u64(const char *dir, const char *file, uint64_t value)
 
 ssize_t cgroup_file_read(const char *dir, const char *file, char *buf, size_t size)
 {
-	char path[PATH_MAX];
+	char path[FILE_PATH];
 	int n = snprintf(path, sizeof(path), "%s/%s", dir, file);
 
 	if (n < 0 || (size_t)n >= sizeof(path))
@@ -117,7 +119,7 @@ bool cgroup_word(const char *text, const char *word)
 
 bool cgroup_has_file(const char *dir, const char *file)
 {
-	char path[PATH_MAX];
+	char path[FILE_PATH];
 	int n = snprintf(path, sizeof(path), "%s/%s", dir, file);
 
 	return n > 0 && (size_t)n < sizeof(path) && access(path, F_OK) == 0;
@@ -157,8 +159,23 @@ static char *next_line(char **text)
 static int read_file(const char *path, struct buf *b)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char first[4096]; /* mostly all of it, without the pages of a large buffer */
 
-	return fd < 0 ? -errno : buf_read_fd(b, fd);
+	if (fd < 0)
+		return -errno;
+	ssize_t n = read(fd, first, sizeof(first));
+
+	if (n < 0)
+		return -errno;
+	int r = buf_add(b, first, (size_t)n);
+
+	if (r < 0)
+		return r;
+	n = read(fd, first, sizeof(first));
+	if (n < 0)
+		return -errno;
+	r = n ? buf_add(b, first, (size_t)n) : 0;
+	return r < 0 || n == 0 ? r : buf_read_fd(b, fd);
 }
 
 /* mountinfo writes blanks, tabs, newlines and backslashes of paths as \ooo. */
@@ -284,7 +301,7 @@ void cgroup_probe_at(const struct cgroup_source *src, struct cgroup_host *ret)
 	/* A host may mount both; the controllers are where the processes are limited. */
 	char controllers[256] = "";
 
-	if (places->v2.dir[0])
+	if (places->v2.dir[0] && !places->v1[CGROUP_MEMORY].listed)
 		(void)!cgroup_file_read(places->v2.dir, "cgroup.controllers", controllers,
 					sizeof(controllers));
 	bool any_v1 = false;
@@ -477,14 +494,21 @@ int cgroup_usage(struct cgroup *g, struct cgroup_usage *ret, struct pale_err *er
 	/* The count went away with the group. Nothing but a kill ends all of a box at once, and it
 	 * was near its limit: say what is most likely. */
 	if (!ret->oom_kills && g->limits.memory_bytes &&
-	    ret->memory_bytes >= g->limits.memory_bytes - g->limits.memory_bytes / 8)
+	    ret->memory_peak_bytes >= g->limits.memory_bytes - g->limits.memory_bytes / 8)
 		ret->oom_kills = 1;
 	return 0;
+}
+
+uint64_t cgroup_throttled_us(const struct cgroup *g)
+{
+	return g->ops->throttled_us(g);
 }
 
 int cgroup_event_fd(struct cgroup *g, short *ret_events)
 {
 	*ret_events = POLLIN;
+	if (g->event_fd < 0 && g->ops->watch)
+		g->ops->watch(g);
 	return g->event_fd;
 }
 
@@ -630,12 +654,15 @@ int cgroup_destroy(struct cgroup *g, struct pale_err *err)
 		 * (the last step of its exit, on another processor), and nothing reports that in
 		 * v1: ask again for 100 ms at most. */
 		for (int tries = 0; rmdir(d->path) < 0 && errno != ENOENT; tries++) {
-			if (errno != EBUSY || tries == 100) {
+			if (errno == EBUSY && tries == 10)
+				(void)!cgroup_kill(g, 1000, NULL);
+			if (errno != EBUSY || tries == 110) {
 				r = err_set(err, PALE_E_SYSTEM, STAGE, errno,
 					    "removing the control group \"%s\"", d->path);
 				break;
 			}
-			poll(NULL, 0, 1);
+			nanosleep(&(struct timespec){.tv_nsec = tries < 10 ? 50000 : 1000000},
+				  NULL);
 		}
 	}
 	cgroup_free(g);

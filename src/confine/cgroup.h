@@ -51,12 +51,10 @@ struct cgroup; /* opaque; one box's groups */
 
 struct cgroup_usage {
 	uint64_t cpu_us;
-	uint64_t memory_bytes;
 	uint64_t memory_peak_bytes;
 	uint64_t processes_peak; /* 0 where the kernel does not tell */
 	uint64_t oom_kills;
 	uint64_t processes_refused; /* forks that the limit refused */
-	uint64_t throttled_us;
 };
 
 /* Makes the box's groups, named pale-<id>, with the limits set; only what the limits (and cpu
@@ -91,14 +89,19 @@ int cgroup_attach_end(struct cgroup *g, struct pale_err *err) _must_check_;
 int cgroup_usage(struct cgroup *g, struct cgroup_usage *ret, struct pale_err *err) _must_check_;
 
 /* A descriptor that polls readable (or POLLPRI, see *ret_events, a poll(2) mask) when the memory
- * limit was hit; cgroup_drain() rearms it. Borrowed; -1 if there is none. */
+ * limit was hit; cgroup_drain() rearms it. Borrowed; -1 if there is none. v1 starts watching with
+ * the first call, which may come after the box has started: a limit that is being hit is reported
+ * then. */
 int cgroup_event_fd(struct cgroup *g, short *ret_events);
 void cgroup_drain(struct cgroup *g);
+
+/* How long processes had to wait because the share of the processors was used up. */
+uint64_t cgroup_throttled_us(const struct cgroup *g);
 
 /* Kills everything in it and waits (at most timeout_ms) until it is empty. */
 int cgroup_kill(struct cgroup *g, unsigned timeout_ms, struct pale_err *err) _must_check_;
 
-/* Removes the groups (which must be empty) and frees g. */
+/* Removes the groups and frees g. They should be empty; what is left in them is killed. */
 int cgroup_destroy(struct cgroup *g, struct pale_err *err) _must_check_;
 
 /* After a supervisor was lost: finds groups named pale-<id>, kills what is in them, removes them.

@@ -37,6 +37,9 @@ struct cgroup_ops {
 	int (*attach_begin)(struct cgroup *g, pid_t pid, struct pale_err *err);
 	int (*attach_end)(struct cgroup *g, struct pale_err *err); /* or NULL */
 	int (*usage)(struct cgroup *g, struct cgroup_usage *ret, struct pale_err *err);
+	uint64_t (*throttled_us)(const struct cgroup *g);
+	void (*watch)(
+		struct cgroup *g); /* makes event_fd, if that was put off until it is wanted */
 	void (*stop_forks)(
 		struct cgroup *g); /* so that killing comes to an end; may kill by itself */
 };
@@ -74,6 +77,7 @@ int cgroup_systemd_create(const struct cgroup_host *host, struct cgroup *g, cons
 			  struct pale_err *err) _must_check_;
 /* v2: the parts that the systemd kind uses too. */
 int cgroup_v2_usage(struct cgroup *g, struct cgroup_usage *ret, struct pale_err *err) _must_check_;
+uint64_t cgroup_v2_throttled_us(const struct cgroup *g);
 void cgroup_v2_stop_forks(struct cgroup *g);
 /* The set is made first (the systemd kind has nothing to put into it yet), then filled. */
 int cgroup_v2_watch_open(struct cgroup *g);

@@ -341,6 +341,7 @@ int cgroup_systemd_create(const struct cgroup_host *host, struct cgroup *g, cons
 		.attach_begin = systemd_attach_begin,
 		.attach_end = systemd_attach_end,
 		.usage = cgroup_v2_usage,
+		.throttled_us = cgroup_v2_throttled_us,
 		.stop_forks = cgroup_v2_stop_forks,
 	};
 	uint64_t deadline = clock_mono_us() + TIMEOUT_US;

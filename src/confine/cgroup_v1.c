@@ -110,7 +110,7 @@ static const char *dir_of(const struct cgroup *g, enum cgroup_v1_controller c)
 static int v1_usage(struct cgroup *g, struct cgroup_usage *ret, struct pale_err *err)
 {
 	const char *memory = dir_of(g, CGROUP_MEMORY), *pids = dir_of(g, CGROUP_PIDS);
-	const char *cpu = dir_of(g, CGROUP_CPU), *cpuacct = dir_of(g, CGROUP_CPUACCT);
+	const char *cpuacct = dir_of(g, CGROUP_CPUACCT);
 	char buf[512];
 	uint64_t ns;
 
@@ -123,14 +123,14 @@ static int v1_usage(struct cgroup *g, struct cgroup_usage *ret, struct pale_err 
 		ret->cpu_us = ns / 1000;
 	}
 	if (memory) {
-		int r = cgroup_file_u64(memory, "memory.usage_in_bytes", &ret->memory_bytes);
+		int r = cgroup_file_u64(memory, "memory.memsw.max_usage_in_bytes",
+					&ret->memory_peak_bytes);
 
 		if (r < 0)
+			r = cgroup_file_u64(memory, "memory.max_usage_in_bytes",
+					    &ret->memory_peak_bytes);
+		if (r < 0)
 			return err_set(err, PALE_E_SYSTEM, STAGE, -r, "reading \"%s\"", memory);
-		if (cgroup_file_u64(memory, "memory.memsw.max_usage_in_bytes",
-				    &ret->memory_peak_bytes) < 0)
-			(void)!cgroup_file_u64(memory, "memory.max_usage_in_bytes",
-					       &ret->memory_peak_bytes);
 		if (cgroup_file_read(memory, "memory.oom_control", buf, sizeof(buf)) > 0)
 			ret->oom_kills = cgroup_key(buf, "oom_kill");
 	}
@@ -139,9 +139,17 @@ static int v1_usage(struct cgroup *g, struct cgroup_usage *ret, struct pale_err 
 		if (cgroup_file_read(pids, "pids.events", buf, sizeof(buf)) > 0)
 			ret->processes_refused = cgroup_key(buf, "max");
 	}
-	if (cpu && g->limits.cpus_milli && cgroup_file_read(cpu, "cpu.stat", buf, sizeof(buf)) > 0)
-		ret->throttled_us = cgroup_key(buf, "throttled_time") / 1000;
 	return 0;
+}
+
+static uint64_t v1_throttled_us(const struct cgroup *g)
+{
+	const char *cpu = dir_of(g, CGROUP_CPU);
+	char buf[512];
+
+	if (!cpu || cgroup_file_read(cpu, "cpu.stat", buf, sizeof(buf)) < 0)
+		return 0;
+	return cgroup_key(buf, "throttled_time") / 1000;
 }
 
 static void v1_stop_forks(struct cgroup *g)
@@ -154,9 +162,13 @@ static void v1_stop_forks(struct cgroup *g)
 }
 
 /* An eventfd that counts each time the limit could not be kept by reclaim. */
-static void watch_oom(struct cgroup *g, const char *memory)
+static void v1_watch(struct cgroup *g)
 {
+	const char *memory = dir_of(g, CGROUP_MEMORY);
 	char path[PATH_MAX], text[48];
+
+	if (!memory || !g->limits.memory_bytes)
+		return;
 	_cleanup_close_ int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
 	snprintf(path, sizeof(path), "%s/memory.oom_control", memory);
@@ -185,7 +197,6 @@ static int limit_memory(struct cgroup *g, const char *dir, bool swap_accounted,
 		r = cgroup_file_write(dir, "memory.swappiness", "0");
 	if (r < 0)
 		return cgroup_limit_failed(dir, "memory.memsw.limit_in_bytes", r, err);
-	watch_oom(g, dir);
 	return 0;
 }
 
@@ -195,6 +206,8 @@ int cgroup_v1_create(const struct cgroup_host *host, struct cgroup *g, const cha
 	static const struct cgroup_ops ops = {
 		.attach_begin = v1_attach,
 		.usage = v1_usage,
+		.throttled_us = v1_throttled_us,
+		.watch = v1_watch,
 		.stop_forks = v1_stop_forks,
 	};
 	const bool need[CGROUP_V1_COUNT] = {

@@ -231,14 +231,15 @@ int cgroup_v2_usage(struct cgroup *g, struct cgroup_usage *ret, struct pale_err 
 	if (n < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, (int)-n, "reading \"%s/cpu.stat\"", dir);
 	ret->cpu_us = cgroup_key(buf, "usage_usec");
-	ret->throttled_us = cgroup_key(buf, "throttled_usec");
 	if (g->limits.memory_bytes) {
-		(void)!cgroup_file_u64(dir, "memory.current", &ret->memory_bytes);
+		uint64_t now = 0;
+
 		/* Since kernel 5.19; before, the largest value that was seen. */
-		if (cgroup_file_u64(dir, "memory.peak", &ret->memory_peak_bytes) < 0)
-			ret->memory_peak_bytes = ret->memory_bytes > g->last.memory_peak_bytes
-							 ? ret->memory_bytes
-							 : g->last.memory_peak_bytes;
+		if (cgroup_file_u64(dir, "memory.peak", &ret->memory_peak_bytes) < 0) {
+			(void)!cgroup_file_u64(dir, "memory.current", &now);
+			ret->memory_peak_bytes =
+				now > g->last.memory_peak_bytes ? now : g->last.memory_peak_bytes;
+		}
 		if (cgroup_file_read(dir, "memory.events", buf, sizeof(buf)) > 0)
 			ret->oom_kills = cgroup_key(buf, "oom_kill");
 	}
@@ -248,6 +249,15 @@ int cgroup_v2_usage(struct cgroup *g, struct cgroup_usage *ret, struct pale_err 
 			ret->processes_refused = cgroup_key(buf, "max");
 	}
 	return 0;
+}
+
+uint64_t cgroup_v2_throttled_us(const struct cgroup *g)
+{
+	char buf[1024];
+
+	if (cgroup_file_read(g->group[0].path, "cpu.stat", buf, sizeof(buf)) < 0)
+		return 0;
+	return cgroup_key(buf, "throttled_usec");
 }
 
 /* Since kernel 5.14 one write kills all, also those that are being forked just now. */
@@ -369,6 +379,7 @@ int cgroup_v2_create(const struct cgroup_host *host, struct cgroup *g, const cha
 	static const struct cgroup_ops ops = {
 		.attach_begin = v2_attach,
 		.usage = cgroup_v2_usage,
+		.throttled_us = cgroup_v2_throttled_us,
 		.stop_forks = cgroup_v2_stop_forks,
 	};
 	const char *dir = g->group[0].path;

@@ -100,26 +100,35 @@ int kept_open_overlay(const struct kept *k, unsigned n, struct pale_err *err)
 	return fd;
 }
 
-int kept_remove(const struct kept *k, struct pale_err *err)
+/* One directory of changes/, with the files that we know: anything else is not ours to remove. */
+static int remove_one(const struct kept *k, const char *name)
 {
 	static const char *const files[] = {"manifest.jsonl", "contents", "journal", "meta.json"};
+	_cleanup_close_ int dir = fd_open_beneath(k->changes_fd, name, O_RDONLY | O_DIRECTORY, 0);
 
-	for (size_t i = 0; i < k->count; i++) {
-		_cleanup_close_ int dir = kept_open_overlay(k, k->overlays[i], err);
-		char name[16];
+	if (dir < 0)
+		return dir;
+	for (size_t f = 0; f < ARRAY_SIZE(files); f++)
+		if (unlinkat(dir, files[f], 0) < 0 && errno != ENOENT)
+			return -errno;
+	return unlinkat(k->changes_fd, name, AT_REMOVEDIR) < 0 ? -errno : 0;
+}
 
-		if (dir < 0)
-			return dir;
-		for (size_t f = 0; f < ARRAY_SIZE(files); f++)
-			if (unlinkat(dir, files[f], 0) < 0 && errno != ENOENT)
-				return err_set(err, PALE_E_SYSTEM, "files", errno,
-					       "removing the kept changes");
-		snprintf(name, sizeof(name), "%u", k->overlays[i]);
-		if (unlinkat(k->changes_fd, name, AT_REMOVEDIR) < 0)
-			return err_set(err, PALE_E_SYSTEM, "files", errno,
-				       "removing the kept changes");
-	}
-	if (unlinkat(k->run_fd, "changes", AT_REMOVEDIR) < 0 && errno != ENOENT)
-		return err_set(err, PALE_E_SYSTEM, "files", errno, "removing the kept changes");
+int kept_remove(const struct kept *k, struct pale_err *err)
+{
+	int fd = fd_open_beneath(k->changes_fd, ".", O_RDONLY | O_DIRECTORY, 0), r = 0;
+	_cleanup_(close_dir) DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d)
+		return err_set(err, PALE_E_SYSTEM, "files", fd < 0 ? -fd : errno,
+			       "reading the kept changes");
+	/* Also "0.partial", of a capture that was cut short. */
+	for (struct dirent *e; r == 0 && (e = readdir(d));)
+		if (e->d_name[0] != '.')
+			r = remove_one(k, e->d_name);
+	if (r == 0 && unlinkat(k->run_fd, "changes", AT_REMOVEDIR) < 0)
+		r = -errno;
+	if (r < 0)
+		return err_set(err, PALE_E_SYSTEM, "files", -r, "removing the kept changes");
 	return 0;
 }

@@ -627,10 +627,8 @@ static void clean_up(struct run *run)
 	if (run->base)
 		event_base_free(run->base);
 	/* The box is dead and reaped, so its groups are empty, or will be in an instant. */
-	if (run->cgroup) {
-		(void)!cgroup_kill(run->cgroup, 1000, &ignored);
+	if (run->cgroup)
 		(void)!cgroup_destroy(run->cgroup, &ignored);
-	}
 }
 
 /* The log of a run that never ran says so, and why. */
