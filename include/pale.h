@@ -153,7 +153,7 @@ PALE_EXPORT void pale_plan_free(struct pale_plan *p);
 PALE_EXPORT int pale_plan_digest(const struct pale_plan *p, char ret[65], struct pale_err *err);
 /* The promises, the steps and the digest; to be freed by the caller. */
 PALE_EXPORT int pale_plan_json(const struct pale_plan *p, char **ret, struct pale_err *err);
-#define PALE_PRINT_COLOUR 1u
+#define PALE_PRINT_COLOUR 1u /* of all functions that print */
 #define PALE_PRINT_STEPS  2u
 PALE_EXPORT void pale_plan_print(const struct pale_plan *p, FILE *out, unsigned flags);
 
@@ -236,9 +236,115 @@ PALE_EXPORT const char *pale_result_json(struct pale_result *r);
 
 /* --- the audit log ----------------------------------------------------------------------------- */
 
-/* Removes the oldest runs beyond 1 GiB, if that was not done within a day; costs one stat() else. For
- * the end of a program; what fails is left for the next time. */
+/* The logs of all runs, in the state directory ($PALE_STATE_DIR, /var/lib/pale for root, or
+ * ~/.local/state/pale). What is read from them may have come from a box: texts are hostile unless it is
+ * said that they are safe for a terminal. */
+
+#define PALE_ID_SIZE 27 /* of a run's id with its final NUL */
+
+/* Finds the runs whose supervisors were lost (killed, a power cut), ends what is left of them, and closes
+ * their logs. Each run does so at its start. The number of them. */
+PALE_EXPORT int pale_audit_recover(struct pale_err *err);
+/* The id that ref means: an id, a unique beginning of one, "last", "@1" (the one before the last), ... */
+PALE_EXPORT int pale_audit_find(const char *ref, char ret[PALE_ID_SIZE], struct pale_err *err);
+
+/* One run, in short. Texts are NULL where the log does not say. */
+struct pale_audit_run {
+	const char *id, *started, *ended; /* times as in the log: UTC, ISO 8601 */
+	const char *outcome;		  /* as pale_result_outcome(), "running", "lost" */
+	const char *command, *policy, *user;
+	const char *damaged;		  /* why its log cannot be trusted */
+	int64_t status, wall_ms;	  /* -1: unknown */
+	uint64_t blocked, limits, errors, lines, bytes;
+	bool unapplied;			  /* changes are kept that nobody applied or discarded */
+	bool live, lost;
+};
+struct pale_audit_filter {
+	size_t size;	     /* sizeof(struct pale_audit_filter) */
+	const char *since;   /* "1h", "30d", "2026-01-31"; NULL: all */
+	const char *outcome; /* NULL: any */
+	const char *event;   /* runs with at least one of these ("network.blocked"); NULL: any */
+	size_t limit;	     /* 0: no limit */
+};
+/* Calls fn with each run, the newest first, until it returns other than 0, which is then returned.
+ * filter may be NULL. PALE_E_USAGE: the filter makes no sense. */
+PALE_EXPORT int pale_audit_list(const struct pale_audit_filter *filter,
+				int (*fn)(void *arg, const struct pale_audit_run *run), void *arg,
+				struct pale_err *err);
+/* The ids of all runs that started since then (NULL: all), the oldest first. */
+PALE_EXPORT int pale_audit_ids(const char *since, int (*fn)(void *arg, const char *id), void *arg,
+			       struct pale_err *err);
+
+/* One run as people read it, safe for a terminal. width in columns, 0: no limit. Without PALE_SHOW_* flags
+ * a page; the number of events shown. */
+#define PALE_SHOW_EVENTS  16u /* every event, one a line */
+#define PALE_SHOW_BLOCKED 32u /* what was blocked and limits only: a table, or with EVENTS each event */
+#define PALE_SHOW_JSON	  64u /* the events as JSON lines */
+PALE_EXPORT int pale_audit_show(const char *id, FILE *out, unsigned flags, size_t width, struct pale_err *err);
+/* The last ten events of a run, and with `on` what follows until its end; id NULL: of every live run, and
+ * those that start meanwhile. fn is called with the event as a line of JSON; with NULL for json if that
+ * run's log is damaged; with NULL for both whenever that is all for now. It returns other than 0 to stop. */
+PALE_EXPORT int pale_audit_follow(const char *id, bool on, int (*fn)(void *arg, const char *id, const char *json),
+				  void *arg, struct pale_err *err);
+/* One event as a line for people, safe for a terminal. */
+PALE_EXPORT int pale_audit_print(const char *json, FILE *out, unsigned flags, size_t width, struct pale_err *err);
+/* The log as JSON lines as they are, or as one line of OTLP/JSON. */
+PALE_EXPORT int pale_audit_export(const char *id, bool otlp, FILE *out, struct pale_err *err);
+/* A self-contained HTML page. */
+PALE_EXPORT int pale_audit_report(const char *id, FILE *out, struct pale_err *err);
+
+enum pale_audit_state {
+	PALE_AUDIT_SEALED, /* ended, whole, and as its seal says */
+	PALE_AUDIT_LIVE,   /* being written; the lines so far hold */
+	PALE_AUDIT_LOST,   /* its supervisor was lost, and nobody closed it yet; the lines hold */
+	PALE_AUDIT_BROKEN, /* altered */
+};
+struct pale_audit_verdict {
+	enum pale_audit_state state;
+	uint64_t lines;	    /* that hold */
+	uint64_t head_line; /* whose hash was asked for, or 0 */
+	uint64_t bad_line;  /* the first that does not hold, or 0 */
+	char what[240];	    /* how it was altered; safe for a terminal */
+	char head[65];	    /* the hash of the last line: keep it elsewhere to find a log that was rewritten */
+};
+/* Checks a log's chain of hashes. head: the hash of a line noted before, or NULL. 0 also for an altered
+ * one. */
+PALE_EXPORT int pale_audit_verify(const char *id, const char *head, struct pale_audit_verdict *ret,
+				  struct pale_err *err);
+
+struct pale_audit_prune {
+	size_t size;	    /* sizeof(struct pale_audit_prune) */
+	uint64_t max_bytes; /* keep at most this much; 0: no limit */
+	const char *older;  /* remove what is older: "30d"; NULL: nothing for its age */
+	bool dry_run;
+	bool force;	    /* also runs with changes that nobody applied or discarded */
+	void (*each)(void *arg, const char *id, uint64_t bytes); /* told of each that goes; or NULL */
+	void *arg;
+};
+struct pale_audit_pruned {
+	uint64_t runs, bytes, kept_runs, kept_bytes;
+	uint64_t unapplied, live; /* that would have gone but for this */
+	char path[4096];	  /* the state directory */
+};
+/* Removes whole runs, the oldest first; never a live one. how NULL: what is beyond 1 GiB. */
+PALE_EXPORT int pale_audit_prune(const struct pale_audit_prune *how, struct pale_audit_pruned *ret,
+				 struct pale_err *err);
+/* The same beyond 1 GiB, if that was not done within a day; costs one stat() else. For the end of a
+ * program; what fails is left for the next time. */
 PALE_EXPORT void pale_audit_prune_daily(void);
+/* Makes the index of runs anew from their logs. */
+PALE_EXPORT int pale_audit_reindex(struct pale_err *err);
+
+enum pale_severity { PALE_INFO, PALE_BLOCKED, PALE_LIMIT, PALE_ERROR };
+/* One kind of event. Strings are static. */
+struct pale_audit_event {
+	const char *name, *stage, *severity_name, *doc;
+	enum pale_severity severity;
+};
+/* The kind at this index (from 0); false: there are no more. */
+PALE_EXPORT bool pale_audit_event(size_t index, struct pale_audit_event *ret);
+/* The documentation of the log in Markdown; to be freed by the caller. */
+PALE_EXPORT int pale_audit_docs(char **ret, struct pale_err *err);
 
 #ifdef __cplusplus
 }

@@ -265,14 +265,20 @@ static int serve(struct pale_err *err)
 	b.options = (struct pale_run_options){
 		.size = sizeof(b.options),
 		.use_fds = true,
-		.in = p.flags & WIRE_IN && used < nfds ? fds[used++] : -1,
-		.out = p.flags & WIRE_OUT && used < nfds ? fds[used++] : -1,
-		.err = p.flags & WIRE_ERR && used < nfds ? fds[used++] : -1,
+		.in = -1,
+		.out = -1,
+		.err = -1,
 		.keep_output = p.flags & WIRE_KEEP,
 		.ordered = p.flags & WIRE_ORDERED,
 		.on_event = p.flags & WIRE_EVENTS ? on_event : NULL,
 		.arg = &b,
 	};
+	if (p.flags & WIRE_IN && used < nfds)
+		b.options.in = fds[used++];
+	if (p.flags & WIRE_OUT && used < nfds)
+		b.options.out = fds[used++];
+	if (p.flags & WIRE_ERR && used < nfds)
+		b.options.err = fds[used++];
 	r = get_request(fds[0], &q, err);
 	close_fd(&fds[0]);
 	if (r < 0)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/num.h"
 #include "base/str.h"
 
@@ -19,27 +20,9 @@ const char *audit_colour_off(bool colour)
 	return colour ? "\033[0m" : "";
 }
 
-static bool parse_time(const char *text, struct tm *ret)
-{
-	struct tm tm = {0};
-	const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
-	time_t t;
-
-	if (!end || (*end != '.' && *end != 'Z'))
-		return false;
-	t = timegm(&tm);
-	return localtime_r(&t, ret) != NULL;
-}
-
 const char *audit_local_time(const char *time, char out[static AUDIT_LOCAL_TIME])
 {
-	struct tm tm;
-
-	if (time && parse_time(time, &tm))
-		strftime(out, AUDIT_LOCAL_TIME, "%Y-%m-%d %H:%M:%S", &tm);
-	else
-		str_escape_into(out, AUDIT_LOCAL_TIME, time ? time : "", time ? strlen(time) : 0);
-	return out;
+	return clock_local_text(time, out);
 }
 
 static bool skipped(const char *key)

@@ -5,6 +5,7 @@
 
 #include "audit/events.h"
 #include "base/buf.h"
+#include "base/clock.h"
 
 /* "15:04:05.123  blocked  network.blocked  address=192.0.2.1 port=443": local time, no newline; at
  * most width columns (0: no limit). */
@@ -12,7 +13,7 @@ int audit_format_event(struct buf *out, const json_t *event, bool colour,
 		       size_t width) _must_check_;
 
 /* The local form of a time in a log: "2026-01-31 15:04:05"; what is no time is escaped. */
-#define AUDIT_LOCAL_TIME 24
+#define AUDIT_LOCAL_TIME CLOCK_LOCAL
 const char *audit_local_time(const char *time, char out[static AUDIT_LOCAL_TIME]);
 
 /* Terminal sequences for a severity; "" without colour. */

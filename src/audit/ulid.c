@@ -49,3 +49,15 @@ uint64_t ulid_ms(const char *id)
 		ms = ms << 5 | (uint64_t)(strchr(digits, id[i]) - digits);
 	return ms;
 }
+
+const char *ulid_time(const char *id, char out[static 40])
+{
+	uint64_t ms = ulid_ms(id);
+	time_t s = (time_t)(ms / 1000);
+	struct tm tm;
+
+	gmtime_r(&s, &tm);
+	strftime(out, 40, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(out + 19, 40 - 19, ".%03uZ", (unsigned)(ms % 1000));
+	return out;
+}

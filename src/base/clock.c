@@ -1,8 +1,12 @@
 /* Time: see clock.h. */
 #include "clock.h"
 
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
+
+#include "base/str.h"
 
 uint64_t clock_mono_us(void)
 {
@@ -21,5 +25,28 @@ const char *clock_wall_text(char out[static CLOCK_TEXT])
 	gmtime_r(&t.tv_sec, &tm);
 	strftime(out, CLOCK_TEXT, "%Y-%m-%dT%H:%M:%S", &tm);
 	snprintf(out + 19, CLOCK_TEXT - 19, ".%06uZ", (unsigned)(t.tv_nsec / 1000) % 1000000u);
+	return out;
+}
+
+static bool parse_time(const char *text, struct tm *ret)
+{
+	struct tm tm = {0};
+	const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+	time_t t;
+
+	if (!end || (*end != '.' && *end != 'Z'))
+		return false;
+	t = timegm(&tm);
+	return localtime_r(&t, ret) != NULL;
+}
+
+const char *clock_local_text(const char *time, char out[static CLOCK_LOCAL])
+{
+	struct tm tm;
+
+	if (time && parse_time(time, &tm))
+		strftime(out, CLOCK_LOCAL, "%Y-%m-%d %H:%M:%S", &tm);
+	else
+		str_escape_into(out, CLOCK_LOCAL, time ? time : "", time ? strlen(time) : 0);
 	return out;
 }

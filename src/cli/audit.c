@@ -3,36 +3,38 @@
  * single runs is in audit_show.c. */
 #include "cli/audit.h"
 
-#include <stdlib.h>
+#include <jansson.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "audit/events.h"
-#include "audit/export.h"
-#include "audit/format.h"
-#include "audit/index.h"
-#include "audit/prune.h"
-#include "audit/state.h"
-#include "audit/verify.h"
+#include "base/clock.h"
 #include "base/num.h"
 #include "base/str.h"
-#include "confine/cgroup.h"
-
-static int kill_left(void *arg, const char *id, struct pale_err *err)
-{
-	struct cgroup_host host;
-
-	(void)arg;
-	cgroup_probe(&host);
-	return cgroup_recover(&host, id, err);
-}
 
 void cli_audit_recover(void)
 {
 	struct pale_err err = {0};
 
-	if (audit_recover(kill_left, NULL, &err) < 0)
-		fprintf(stderr, "pale: %s: %s\n", err.stage, err.message);
+	if (pale_audit_recover(&err) < 0)
+		cli_fail(&err);
+}
+
+int cli_audit_run(const struct cli_args *args, char ret[PALE_ID_SIZE], struct pale_err *err)
+{
+	return pale_audit_find(args->argc ? args->argv[0] : "last", ret, err);
+}
+
+/* The colours in which events of this severity are shown everywhere. */
+static const char *colour_on(enum pale_severity s, bool colour)
+{
+	static const char *const codes[] = {"", "\033[1;31m", "\033[1;33m", "\033[1;35m"};
+
+	return colour ? codes[s] : "";
+}
+
+static const char *colour_off(bool colour)
+{
+	return colour ? "\033[0m" : "";
 }
 
 size_t cli_width(FILE *f)
@@ -51,12 +53,6 @@ int cli_flushed(int status)
 	fprintf(stderr, "pale: writing to stdout: %s\n", strerror(errno));
 	return CLI_EXIT_PALE;
 }
-
-static void index_done(struct audit_index **ix)
-{
-	audit_index_free(*ix);
-}
-#define _cleanup_index_ _cleanup_(index_done)
 
 /* list */
 
@@ -88,12 +84,19 @@ static void print_duration(char out[static 32], int64_t ms)
 		snprintf(out, 32, "%lld min", (long long)ms / 60000);
 }
 
+/* Texts of a log are valid UTF-8, but for one that was tampered with. */
 static json_t *text_or_null(const char *s)
 {
-	return s ? audit_text(s, strlen(s), 4096) : json_null();
+	char safe[4096];
+
+	if (!s)
+		return json_null();
+	if (str_utf8_prefix(s, strlen(s)) == strlen(s))
+		return json_string(s);
+	return json_string(str_escape_into(safe, sizeof(safe), s, strlen(s)));
 }
 
-static int list_json(const struct audit_row *r)
+static int list_json(const struct pale_audit_run *r)
 {
 	json_t *o = json_pack(
 		"{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:o, s:o, s:o}",
@@ -112,17 +115,17 @@ static int list_json(const struct audit_row *r)
 	return failed ? -PALE_E_SYSTEM : 0;
 }
 
-static int list_row(void *arg, const struct audit_row *r)
+static int list_row(void *arg, const struct pale_audit_run *r)
 {
 	struct list_out *o = arg;
-	char started[AUDIT_LOCAL_TIME], wall[32], outcome[32], command[512], blocked[24] = "-";
+	char started[CLOCK_LOCAL], wall[32], outcome[32], command[512], blocked[24] = "-";
 
 	if (o->json)
 		return list_json(r);
 	if (o->n++ == 0)
 		printf("%-26s  %-19s  %8s  %-18s  %7s  %s\n", "RUN", "STARTED", "TIME", "OUTCOME",
 		       "BLOCKED", "COMMAND");
-	audit_local_time(r->started ? r->started : "-", started);
+	clock_local_text(r->started ? r->started : "-", started);
 	print_duration(wall, r->wall_ms);
 	str_escape_into(outcome, 20, r->outcome, strlen(r->outcome));
 	if (strcmp(outcome, "exit") == 0 && r->status >= 0)
@@ -136,14 +139,14 @@ static int list_row(void *arg, const struct audit_row *r)
 
 	str_escape_into(command, room + 1 < sizeof(command) ? room + 1 : sizeof(command),
 			r->command ? r->command : "", r->command ? strlen(r->command) : 0);
-	enum audit_severity of_outcome = r->damaged || r->lost || r->errors ? AUDIT_ERROR
-					 : r->limits			    ? AUDIT_LIMIT
-									    : AUDIT_INFO;
+	enum pale_severity of_outcome = r->damaged || r->lost || r->errors ? PALE_ERROR
+					: r->limits			   ? PALE_LIMIT
+									   : PALE_INFO;
 
 	printf("%-26s  %-19s  %8s  %s%-18s%s  %s%7s%s  %s%s\n", r->id, started, wall,
-	       audit_colour_on(of_outcome, o->colour), outcome, audit_colour_off(o->colour),
-	       audit_colour_on(r->blocked ? AUDIT_BLOCKED : AUDIT_INFO, o->colour), blocked,
-	       audit_colour_off(o->colour), command,
+	       colour_on(of_outcome, o->colour), outcome, colour_off(o->colour),
+	       colour_on(r->blocked ? PALE_BLOCKED : PALE_INFO, o->colour), blocked,
+	       colour_off(o->colour), command,
 	       r->damaged     ? "  [log damaged]"
 	       : r->unapplied ? "  [changes kept]"
 			      : "");
@@ -167,34 +170,18 @@ static const struct cli_command list_command = {
 static int list_run(int argc, char **argv)
 {
 	_cleanup_cli_args_ struct cli_args args = CLI_ARGS(&list_command, argc, argv);
-	_cleanup_index_ struct audit_index *ix = NULL;
 	struct list_out out = {.colour = cli_colour(stdout), .width = cli_width(stdout)};
-	struct audit_filter filter = {.limit = 50};
+	struct pale_audit_filter filter = {.size = sizeof(filter), .limit = 50};
 	struct pale_err err = {0};
-	char since[40];
 	const char *value;
 	uint64_t n;
 	int id;
 
 	while ((id = cli_next(&args, &value)) > 0)
 		switch (id) {
-		case OPT_SINCE:
-			if (audit_parse_since(value, since) < 0)
-				return cli_usage("audit list",
-						 "--since %s: not a time; write 1h, 30d or "
-						 "2026-01-31",
-						 QUOTED(value));
-			filter.since = since;
-			break;
+		case OPT_SINCE: filter.since = value; break;
 		case OPT_OUTCOME: filter.outcome = value; break;
-		case OPT_EVENT:
-			if (!audit_event_find(value))
-				return cli_usage("audit list",
-						 "no event is called %s; `pale audit events` "
-						 "lists them",
-						 QUOTED(value));
-			filter.event = value;
-			break;
+		case OPT_EVENT: filter.event = value; break;
 		case OPT_N:
 			if (num_parse_u64(value, 1000000000, &n) < 0)
 				return cli_usage("audit list", "-n %s: not a number",
@@ -208,15 +195,14 @@ static int list_run(int argc, char **argv)
 	if (args.argc)
 		return cli_usage("audit list", "it takes no operand: %s", QUOTED(args.argv[0]));
 	cli_audit_recover();
-	if (audit_index_open(false, &ix, &err) < 0)
-		return cli_fail(&err);
-	id = audit_index_query(ix, &filter, list_row, &out, &err);
+	id = pale_audit_list(&filter, list_row, &out, &err);
+	if (id == -PALE_E_USAGE)
+		return cli_usage("audit list", "%s", err.message);
 	if (id < 0)
 		return err.code ? cli_fail(&err) : cli_flushed(CLI_EXIT_PALE);
 	if (!out.json && out.n == 0)
 		fprintf(stderr, "no runs\n");
-	audit_index_free(take_ptr(ix));
-	audit_prune_daily();
+	pale_audit_prune_daily();
 	return cli_flushed(0);
 }
 
@@ -256,14 +242,14 @@ static const struct cli_command verify_command = {
 static int verify_one(const char *id, const char *head, bool json)
 {
 	static const char *const states[] = {"whole", "live", "lost", "altered"};
-	struct audit_verdict v;
+	struct pale_audit_verdict v;
 	struct pale_err err = {0};
 
-	if (audit_verify(id, head, &v, &err) < 0) {
+	if (pale_audit_verify(id, head, &v, &err) < 0) {
 		cli_fail(&err);
 		return 1;
 	}
-	bool altered = v.state == AUDIT_LOG_BROKEN, colour = cli_colour(stdout);
+	bool altered = v.state == PALE_AUDIT_BROKEN, colour = cli_colour(stdout);
 
 	if (json) {
 		json_t *o = json_pack(
@@ -277,18 +263,18 @@ static int verify_one(const char *id, const char *head, bool json)
 		json_decref(o);
 		return altered;
 	}
-	printf("%s  %s%-7s%s  ", id, audit_colour_on(altered ? AUDIT_BLOCKED : AUDIT_INFO, colour),
-	       altered ? "ALTERED" : states[v.state], audit_colour_off(colour));
+	printf("%s  %s%-7s%s  ", id, colour_on(altered ? PALE_BLOCKED : PALE_INFO, colour),
+	       altered ? "ALTERED" : states[v.state], colour_off(colour));
 	switch (v.state) {
-	case AUDIT_LOG_BROKEN:
+	case PALE_AUDIT_BROKEN:
 		printf("%s", v.what);
 		if (v.lines)
 			printf(" (%lu line%s before hold%s)", v.lines, v.lines == 1 ? "" : "s",
 			       v.lines == 1 ? "s" : "");
 		break;
-	case AUDIT_LOG_SEALED: printf("%lu lines, head %s", v.lines, v.head); break;
-	case AUDIT_LOG_LIVE: printf("%lu lines so far; still being written", v.lines); break;
-	case AUDIT_LOG_LOST:
+	case PALE_AUDIT_SEALED: printf("%lu lines, head %s", v.lines, v.head); break;
+	case PALE_AUDIT_LIVE: printf("%lu lines so far; still being written", v.lines); break;
+	case PALE_AUDIT_LOST:
 		printf("%lu lines; its supervisor is gone and the log is not closed yet", v.lines);
 		break;
 	}
@@ -296,6 +282,19 @@ static int verify_one(const char *id, const char *head, bool json)
 		printf("; lines 1 to %lu are as they were when that hash was noted", v.head_line);
 	putchar('\n');
 	return altered;
+}
+
+struct verify_all {
+	bool json;
+	int status;
+};
+
+static int verify_each(void *arg, const char *id)
+{
+	struct verify_all *v = arg;
+
+	v->status |= verify_one(id, NULL, v->json);
+	return 0;
 }
 
 static int verify_run(int argc, char **argv)
@@ -310,8 +309,9 @@ static int verify_run(int argc, char **argv)
 		switch (id) {
 		case OPT_ALL: all = true; break;
 		case OPT_HEAD:
-			if (strlen(value) != AUDIT_HASH_SIZE - 1 ||
-			    strspn(value, "0123456789abcdef") != AUDIT_HASH_SIZE - 1)
+			if (strlen(value) != sizeof(((struct pale_audit_verdict *)0)->head) - 1 ||
+			    strspn(value, "0123456789abcdef") !=
+				    sizeof(((struct pale_audit_verdict *)0)->head) - 1)
 				return cli_usage("audit verify", "--head %s: not a SHA-256 hash",
 						 QUOTED(value));
 			head = value;
@@ -325,20 +325,16 @@ static int verify_run(int argc, char **argv)
 	if (head && (all || args.argc > 1))
 		return cli_usage("audit verify", "--head belongs to one run");
 	if (all) {
-		_cleanup_state_ struct audit_state s = AUDIT_STATE_NONE;
-		_cleanup_free_ char(*ids)[AUDIT_ID_SIZE] = NULL;
-		size_t n = 0;
+		struct verify_all v = {.json = json};
 
-		if (audit_state_open(&s, &err) < 0 || audit_state_list(&s, &ids, &n, &err) < 0)
+		if (pale_audit_ids(NULL, verify_each, &v, &err) < 0)
 			return cli_fail(&err);
-		for (size_t i = 0; i < n; i++)
-			status |= verify_one(ids[i], NULL, json);
-		return cli_flushed(status);
+		return cli_flushed(v.status);
 	}
 	for (int i = 0; i < (args.argc ? args.argc : 1); i++) {
-		char run[AUDIT_ID_SIZE];
+		char run[PALE_ID_SIZE];
 
-		if (audit_find(args.argc ? args.argv[i] : "last", run, &err) < 0)
+		if (pale_audit_find(args.argc ? args.argv[i] : "last", run, &err) < 0)
 			return cli_fail(&err);
 		status |= verify_one(run, head, json);
 	}
@@ -369,56 +365,63 @@ static const struct cli_command export_command = {
 	.run = export_run,
 };
 
+struct export
+{
+	bool otlp;
+	int status;
+};
+
+/* A run that goes away meanwhile is no failure; a damaged one must not hide the rest. */
+static int export_one(void *arg, const char *id)
+{
+	struct export *x = arg;
+	struct pale_err err = {0};
+	int r = pale_audit_export(id, x->otlp, stdout, &err);
+
+	if (r < 0 && r != -PALE_E_NOTFOUND)
+		x->status = cli_fail(&err);
+	return 0;
+}
+
 static int export_run(int argc, char **argv)
 {
 	_cleanup_cli_args_ struct cli_args args = CLI_ARGS(&export_command, argc, argv);
-	_cleanup_state_ struct audit_state s = AUDIT_STATE_NONE;
-	_cleanup_free_ char(*ids)[AUDIT_ID_SIZE] = NULL;
-	const char *value;
-	char since[40] = "";
-	bool otlp = false;
-	size_t n = 0;
+	_cleanup_free_ char(*ids)[PALE_ID_SIZE] = NULL;
+	const char *value, *since = NULL;
+	struct export x = {0};
 	struct pale_err err = {0};
-	int id, status = 0;
+	int id;
 
 	while ((id = cli_next(&args, &value)) > 0)
 		switch (id) {
 		case OPT_FORMAT:
-			otlp = strcmp(value, "otlp") == 0;
-			if (!otlp && strcmp(value, "jsonl") != 0)
+			x.otlp = strcmp(value, "otlp") == 0;
+			if (!x.otlp && strcmp(value, "jsonl") != 0)
 				return cli_usage("audit export", "--format %s: jsonl or otlp",
 						 QUOTED(value));
 			break;
-		case OPT_XSINCE:
-			if (audit_parse_since(value, since) < 0)
-				return cli_usage("audit export", "--since %s: not a time",
-						 QUOTED(value));
-			break;
+		case OPT_XSINCE: since = value; break;
 		}
 	if (id < 0)
 		return args.status;
-	if (audit_state_open(&s, &err) < 0)
-		return cli_fail(&err);
-	if (args.argc) {
-		ids = calloc((size_t)args.argc, AUDIT_ID_SIZE);
-		for (; ids && n < (size_t)args.argc; n++)
-			if (audit_find(args.argv[n], ids[n], &err) < 0)
-				return cli_fail(&err);
-	} else if (audit_state_list(&s, &ids, &n, &err) < 0) {
-		return cli_fail(&err);
+	if (since && args.argc)
+		return cli_usage("audit export", "--since and a run exclude each other");
+	if (!args.argc) {
+		id = pale_audit_ids(since, export_one, &x, &err);
+		if (id == -PALE_E_USAGE)
+			return cli_usage("audit export", "%s", err.message);
+		return id < 0 ? cli_fail(&err) : cli_flushed(x.status);
 	}
-	for (size_t i = 0; i < n; i++) {
-		if (*since && cli_started_before(ids[i], since))
-			continue;
-		int r = otlp ? audit_export_otlp(stdout, ids[i], &err)
-			     : audit_export_jsonl(stdout, ids[i], &err);
-
-		/* A run that goes away meanwhile is no failure; a damaged one must not hide the
-		 * rest. */
-		if (r < 0 && r != -PALE_E_NOTFOUND)
-			status = cli_fail(&err);
-	}
-	return cli_flushed(status);
+	/* All are found before the first is printed. */
+	ids = calloc((size_t)args.argc, sizeof(*ids));
+	if (!ids)
+		return CLI_EXIT_PALE;
+	for (int i = 0; i < args.argc; i++)
+		if (pale_audit_find(args.argv[i], ids[i], &err) < 0)
+			return cli_fail(&err);
+	for (int i = 0; i < args.argc; i++)
+		export_one(&x, ids[i]);
+	return cli_flushed(x.status);
 }
 
 /* prune */
@@ -454,10 +457,10 @@ static void print_pruned(void *arg, const char *id, uint64_t bytes)
 static int prune_run(int argc, char **argv)
 {
 	_cleanup_cli_args_ struct cli_args args = CLI_ARGS(&prune_command, argc, argv);
-	struct audit_prune how = {.max_bytes = AUDIT_MAX_BYTES, .each = print_pruned};
-	struct audit_pruned done;
+	struct pale_audit_prune how = {
+		.size = sizeof(how), .max_bytes = UINT64_C(1) << 30, .each = print_pruned};
+	struct pale_audit_pruned done;
 	struct pale_err err = {0};
-	char before[40];
 	const char *value;
 	int id;
 
@@ -470,12 +473,7 @@ static int prune_run(int argc, char **argv)
 			if (!how.max_bytes)
 				how.max_bytes = 1;
 			break;
-		case OPT_OLDER:
-			if (audit_parse_since(value, before) < 0)
-				return cli_usage("audit prune", "--older-than %s: not a time",
-						 QUOTED(value));
-			how.before = before;
-			break;
+		case OPT_OLDER: how.older = value; break;
 		case OPT_DRY: how.dry_run = true; break;
 		case OPT_FORCE: how.force = true; break;
 		}
@@ -485,7 +483,10 @@ static int prune_run(int argc, char **argv)
 		return cli_usage("audit prune", "it takes no operand: %s", QUOTED(args.argv[0]));
 	how.arg = &how.dry_run;
 	cli_audit_recover();
-	if (audit_prune(&how, &done, &err) < 0)
+	id = pale_audit_prune(&how, &done, &err);
+	if (id == -PALE_E_USAGE)
+		return cli_usage("audit prune", "%s", err.message);
+	if (id < 0)
 		return cli_fail(&err);
 	printf("%s %lu run%s (%.1f MiB) of %s; kept %lu (%.1f MiB)\n",
 	       how.dry_run ? "would remove" : "removed", done.runs, done.runs == 1 ? "" : "s",
@@ -513,13 +514,12 @@ static const struct cli_command reindex_command = {
 static int reindex_run(int argc, char **argv)
 {
 	_cleanup_cli_args_ struct cli_args args = CLI_ARGS(&reindex_command, argc, argv);
-	_cleanup_index_ struct audit_index *ix = NULL;
 	struct pale_err err = {0};
 	const char *value;
 
 	if (cli_next(&args, &value) < 0)
 		return args.status;
-	return audit_index_open(true, &ix, &err) < 0 ? cli_fail(&err) : 0;
+	return pale_audit_reindex(&err) < 0 ? cli_fail(&err) : 0;
 }
 
 enum { OPT_MARKDOWN = 1 };
@@ -541,7 +541,9 @@ static const struct cli_command events_command = {
 static int events_run(int argc, char **argv)
 {
 	_cleanup_cli_args_ struct cli_args args = CLI_ARGS(&events_command, argc, argv);
-	_cleanup_buf_ struct buf b = BUF_INIT(1u << 20);
+	_cleanup_free_ char *text = NULL;
+	struct pale_audit_event e;
+	struct pale_err err = {0};
 	bool markdown = false, colour = cli_colour(stdout);
 	const char *value;
 	int id;
@@ -551,14 +553,14 @@ static int events_run(int argc, char **argv)
 	if (id < 0)
 		return args.status;
 	if (markdown) {
-		if (audit_events_markdown(&b) < 0)
-			return CLI_EXIT_PALE;
-		fwrite(b.data, 1, b.len, stdout);
+		if (pale_audit_docs(&text, &err) < 0)
+			return cli_fail(&err);
+		fputs(text, stdout);
 		return cli_flushed(0);
 	}
-	for (const struct audit_event *e = audit_events; e->name; e++)
-		printf("%-18s  %s%-7s%s  %s\n", e->name, audit_colour_on(e->severity, colour),
-		       audit_severity_name(e->severity), audit_colour_off(colour), e->doc);
+	for (size_t i = 0; pale_audit_event(i, &e); i++)
+		printf("%-18s  %s%-7s%s  %s\n", e.name, colour_on(e.severity, colour),
+		       e.severity_name, colour_off(colour), e.doc);
 	return cli_flushed(0);
 }
 

@@ -3,7 +3,6 @@
 
 #include "cli/audit.h"
 
-#include "audit/report.h"
 #include "base/str.h"
 
 enum { OPT_OUTPUT = 1 };
@@ -32,7 +31,7 @@ static int run(int argc, char **argv)
 	_cleanup_file_ FILE *file = NULL;
 	const char *value, *output = NULL;
 	struct pale_err err = {0};
-	char id[AUDIT_ID_SIZE];
+	char id[PALE_ID_SIZE];
 	int option;
 
 	while ((option = cli_next(&args, &value)) > 0)
@@ -42,7 +41,7 @@ static int run(int argc, char **argv)
 	if (args.argc > 1)
 		return cli_usage("audit report", "one run at a time: %s", QUOTED(args.argv[1]));
 	cli_audit_recover();
-	if (audit_find(args.argc ? args.argv[0] : "last", id, &err) < 0)
+	if (cli_audit_run(&args, id, &err) < 0)
 		return cli_fail(&err);
 	if (output) {
 		int fd = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -53,7 +52,7 @@ static int run(int argc, char **argv)
 			return cli_fail(&err);
 		}
 	}
-	if (audit_report_html(file ? file : stdout, id, &err) < 0)
+	if (pale_audit_report(id, file ? file : stdout, &err) < 0)
 		return cli_fail(&err);
 	if (file && fflush(file) != 0) {
 		err_set(&err, PALE_E_SYSTEM, "audit", errno, "writing %s", QUOTED(output));

@@ -1,8 +1,9 @@
 /* The short table of `pale audit show --blocked`: what was attempted and did not happen, and which
  * limits were hit, one row a thing, with how often. Runs with the caller's privileges outside any
  * box; every text from a log is hostile and escaped, and the table is bounded. */
-#include "cli/audit.h"
+#include "blocked.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "audit/format.h"
@@ -23,15 +24,15 @@ struct row {
 	uint64_t names;
 };
 
-struct cli_blocked {
+struct blocked_table {
 	size_t n;
 	uint64_t left_out; /* events for which there was no row */
 	struct row rows[MAX_ROWS];
 };
 
-struct cli_blocked *cli_blocked_new(void)
+struct blocked_table *blocked_new(void)
 {
-	return calloc(1, sizeof(struct cli_blocked));
+	return calloc(1, sizeof(struct blocked_table));
 }
 
 static const char *text_of(const json_t *event, const char *key)
@@ -130,7 +131,7 @@ static bool describe(struct row *row, const json_t *event)
 }
 
 /* "So many more like that one": added to the row that it speaks of. */
-static bool add_suppressed(struct cli_blocked *t, const json_t *event)
+static bool add_suppressed(struct blocked_table *t, const json_t *event)
 {
 	json_int_t count = json_integer_value(json_object_get(event, "count"));
 	char key[512];
@@ -144,7 +145,7 @@ static bool add_suppressed(struct cli_blocked *t, const json_t *event)
 	return false;
 }
 
-void cli_blocked_add(struct cli_blocked *t, const json_t *event)
+void blocked_add(struct blocked_table *t, const json_t *event)
 {
 	struct row row;
 
@@ -173,7 +174,7 @@ static bool same_place(const struct row *a, const struct row *b)
 }
 
 /* Many names in one directory become one row, at the place of the first. */
-static void gather(struct cli_blocked *t)
+static void gather(struct blocked_table *t)
 {
 	for (size_t i = 0; i < t->n; i++) {
 		struct row *row = &t->rows[i];
@@ -195,7 +196,7 @@ static void gather(struct cli_blocked *t)
 	}
 }
 
-void cli_blocked_print(struct cli_blocked *t, bool colour, size_t width)
+void blocked_print(struct blocked_table *t, FILE *out, bool colour, size_t width)
 {
 	size_t wide = 30;
 
@@ -214,8 +215,8 @@ void cli_blocked_print(struct cli_blocked *t, bool colour, size_t width)
 	if (width && wide > (width > 70 ? width - 40 : 30))
 		wide = width > 70 ? width - 40 : 30;
 	if (t->n)
-		printf("%6s  %-*s%-*s  %s\n", "times", KIND_SIZE, "what", (int)wide, "target",
-		       "by");
+		fprintf(out, "%6s  %-*s%-*s  %s\n", "times", KIND_SIZE, "what", (int)wide, "target",
+			"by");
 	for (size_t i = 0; i < t->n; i++) {
 		const struct row *row = &t->rows[i];
 		char target[sizeof(row->target)];
@@ -225,11 +226,11 @@ void cli_blocked_print(struct cli_blocked *t, bool colour, size_t width)
 		snprintf(target, sizeof(target), "%s", row->target);
 		if (strlen(target) >= room)
 			snprintf(target + str_utf8_prefix(target, room - 4), 4, "...");
-		printf("%6llu  %s%-*s%s%-*s  %s\n", (unsigned long long)row->count,
-		       audit_colour_on(row->severity, colour), KIND_SIZE, row->kind,
-		       audit_colour_off(colour), (int)wide, target, row->program);
+		fprintf(out, "%6llu  %s%-*s%s%-*s  %s\n", (unsigned long long)row->count,
+			audit_colour_on(row->severity, colour), KIND_SIZE, row->kind,
+			audit_colour_off(colour), (int)wide, target, row->program);
 	}
 	if (t->left_out)
-		printf("%6llu  more, of other kinds: --events --blocked lists all\n",
-		       (unsigned long long)t->left_out);
+		fprintf(out, "%6llu  more, of other kinds: --events --blocked lists all\n",
+			(unsigned long long)t->left_out);
 }
