@@ -56,12 +56,43 @@ static int log_refused(struct apply_run *a, const struct overlay *o, size_t i, s
 	return audit_append(a->audit, "files", "apply.refused", body, err);
 }
 
+/* Changes that are not on the host yet and could be. Entries that were not asked for count, unless
+ * the host has them already. */
+static int count_remaining(const struct apply_run *a, struct overlay *o, bool reviewed,
+			   uint64_t *ret, struct pale_err *err)
+{
+	const struct review_options nothing = a->review;
+	struct review_item *items = o->items;
+	int r = 0;
+
+	*ret = 0;
+	if (!reviewed || o->npaths) {
+		size_t npaths = o->npaths;
+
+		o->items = NULL;
+		o->npaths = 0;
+		r = overlay_review(o, &nothing, err);
+		o->npaths = npaths;
+	}
+	for (size_t i = 0; r == 0 && i < o->manifest.count; i++) {
+		enum verdict v = o->items[i].verdict;
+		bool here = v == VERDICT_ALREADY || (v == VERDICT_APPLY && o->items == items);
+
+		*ret += !here && v != VERDICT_REFUSED;
+	}
+	if (o->items != items) {
+		free(o->items);
+		o->items = items;
+	}
+	return r;
+}
+
 /* What was done in one overlay, into the run's log. */
-static int log_overlay(struct apply_run *a, const struct overlay *o, struct pale_err *err)
+static int log_overlay(struct apply_run *a, const struct overlay *o, uint64_t remaining,
+		       struct pale_err *err)
 {
 	json_t *paths = json_array(), *body;
 	uint64_t applied = 0, refused = 0;
-	char by[32];
 	int r = 0;
 
 	for (size_t i = 0; i < o->manifest.count; i++) {
@@ -72,11 +103,9 @@ static int log_overlay(struct apply_run *a, const struct overlay *o, struct pale
 		if (r == 0 && is_problem(o->items[i].verdict) && refused++ < LOGGED_REFUSED)
 			r = log_refused(a, o, i, err);
 	}
-	snprintf(by, sizeof(by), "uid %u", (unsigned)getuid());
-	body = json_pack("{s:i,s:o,s:I,s:o,s:I,s:s}", "n", (int)o->n, "root",
+	body = json_pack("{s:i,s:o,s:I,s:I,s:o}", "n", (int)o->n, "root",
 			 audit_text(o->manifest.root, strlen(o->manifest.root), 4096), "applied",
-			 (json_int_t)applied, "paths", paths, "refused", (json_int_t)refused, "by",
-			 by);
+			 (json_int_t)applied, "remaining", (json_int_t)remaining, "paths", paths);
 	if (r == 0 && !body)
 		r = err_nomem(err, "files");
 	if (r < 0) {
@@ -144,10 +173,27 @@ static int print_overlay(const struct apply_run *a, const struct overlay *o, boo
 	return 0;
 }
 
-static int apply_overlay(struct apply_run *a, struct overlay *o, bool first, struct pale_err *err)
+/* Writes one overlay and logs it. others: what remains of the run's other overlays. */
+static int write_overlay(struct apply_run *a, struct overlay *o, uint64_t others,
+			 uint64_t *ret_remaining, struct pale_err *err)
 {
 	struct pale_err log_err;
-	int r = 0, logged;
+	int r = changes_apply(&o->manifest, o->dir_fd, o->root_fd, &a->review, o->items, err);
+	int logged = count_remaining(a, o, true, ret_remaining, &log_err);
+
+	if (logged == 0)
+		logged = log_overlay(a, o, others + *ret_remaining, &log_err);
+	if (r == 0 && logged < 0) {
+		*err = log_err;
+		r = logged;
+	}
+	return r;
+}
+
+static int apply_overlay(struct apply_run *a, struct overlay *o, bool first, uint64_t others,
+			 uint64_t *ret_remaining, struct pale_err *err)
+{
+	int r = 0;
 
 	if (!a->dry_run) {
 		r = changes_lock(o->dir_fd, err);
@@ -158,16 +204,8 @@ static int apply_overlay(struct apply_run *a, struct overlay *o, bool first, str
 		r = overlay_review(o, &a->review, err);
 	if (r < 0)
 		return r;
-	if (!a->dry_run) {
-		struct review_options all = a->review;
-
-		r = changes_apply(&o->manifest, o->dir_fd, o->root_fd, &all, o->items, err);
-		logged = log_overlay(a, o, &log_err);
-		if (r == 0 && logged < 0) {
-			*err = log_err;
-			r = logged;
-		}
-	}
+	if (!a->dry_run)
+		r = write_overlay(a, o, others, ret_remaining, err);
 	for (size_t i = 0; i < o->manifest.count; i++)
 		a->counts[o->items[i].verdict]++;
 	if (print_overlay(a, o, first) < 0 && r == 0)
@@ -218,28 +256,40 @@ static void free_overlays(struct overlay **list)
 static int apply_all(struct apply_run *a, struct workspace *w, struct overlay *list,
 		     struct pale_err *err)
 {
+	uint64_t remaining = 0;
 	bool first = true;
+	int r = 0;
 
-	for (size_t i = 0; i < w->kept.count; i++) {
-		int r = overlay_open(w, i, &list[i], err);
-
-		if (r < 0)
-			return r;
-	}
+	for (size_t i = 0; r == 0 && i < w->kept.count; i++)
+		r = overlay_open(w, i, &list[i], err);
+	if (r < 0)
+		return r;
 	if (workspace_unmatched(w))
 		return err_set(err, PALE_E_USAGE, "files", 0, "run %s has no change at %s",
 			       w->kept.id, QUOTED(workspace_unmatched(w)));
-	if (a->json)
+	/* Those that are left alone are asked at once; the others count in full until their turn.
+	 */
+	for (size_t i = 0; !a->dry_run && r == 0 && i < w->kept.count; i++) {
+		uint64_t n = list[i].manifest.count;
+
+		if (!list[i].wanted)
+			r = count_remaining(a, &list[i], false, &n, err);
+		remaining += n;
+	}
+	if (r == 0 && a->json)
 		printf("{\"run\":\"%s\",\"dry_run\":%s,\"overlays\":[", w->kept.id,
 		       a->dry_run ? "true" : "false");
-	for (size_t i = 0; i < w->kept.count; i++) {
-		int r = list[i].wanted ? apply_overlay(a, &list[i], first, err) : 0;
+	for (size_t i = 0; r == 0 && i < w->kept.count; i++) {
+		uint64_t left = 0;
 
-		if (r < 0)
-			return r;
-		first &= !list[i].wanted;
+		if (!list[i].wanted)
+			continue;
+		remaining -= list[i].manifest.count;
+		r = apply_overlay(a, &list[i], first, remaining, &left, err);
+		remaining += left;
+		first = false;
 	}
-	return 0;
+	return r;
 }
 
 static int apply(struct apply_run *a, int argc, char **argv)

@@ -400,6 +400,7 @@ def _():
     events = [json.loads(line) for line in (state / "runs" / run_id / "audit.jsonl").read_text().splitlines()]
     names = [e["event"] for e in events]
     assert names == ["box.start", "box.end", "apply.refused", "apply.done", "discard.done"], names
+    assert events[3]["applied"] == 1 and events[3]["remaining"] == 1
     assert events[3]["paths"] == ["a"] and events[2]["path"] == ".envrc" and events[2]["why"].startswith("held")
     cli("audit", "verify", run_id)
     assert not (state / "runs" / run_id / "changes").exists()
@@ -447,6 +448,15 @@ def _():
     assert (two / "f").read_text() == "x\n" and (one / "new").read_text() == "new\n" and not (one / "b").exists()
     assert not (one / ".git").exists() and (two / "secret").read_text() == "SECRET"
     assert (one / "c").stat().st_mode & 0o777 == 0 and (one / "new").stat().st_uid == os.getuid()
+    def remaining():
+        lines = [json.loads(line) for line in cli("audit", "show", "--json", "last").splitlines()]
+        return [e["remaining"] for e in lines if e["event"] == "apply.done"][-1]
+
+    assert remaining() == 3  # the hook, and the two directories made for it
+    cli("apply", "last", two / "f")
+    assert remaining() == 3
+    cli("apply", "last", ".git/hooks/pre-commit", cwd=one)
+    assert remaining() == 0
     cli("audit", "verify", "last")
     cli("discard", "--yes")
 
