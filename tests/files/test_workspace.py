@@ -446,6 +446,7 @@ def _():
     cli("apply", status=1)
     (two / "f").chmod(0o600)
     assert (two / "f").read_text() == "x\n" and (one / "new").read_text() == "new\n" and not (one / "b").exists()
+    (two / "f").chmod(0)
     assert not (one / ".git").exists() and (two / "secret").read_text() == "SECRET"
     assert (one / "c").stat().st_mode & 0o777 == 0 and (one / "new").stat().st_uid == os.getuid()
     def remaining():
