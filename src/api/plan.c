@@ -54,7 +54,11 @@ int pale_plan_new(const struct pale_policy *policy, const struct pale_command *c
 	if (!p)
 		return err_nomem(err, STAGE);
 	r = plan_make(&request, &p->model, err);
+	/* A run makes the promises later, while its box builds itself. */
+	if (r == 0)
+		r = plan_promise(p->model, err);
 	if (r < 0) {
+		plan_free(p->model);
 		free(p);
 		return r;
 	}
