@@ -658,8 +658,6 @@ int supervise_run(const struct supervise_request *req, struct result *ret, struc
 	r = req->keep_output ? output_new(req->plan->limits.output_bytes, &ret->output, err) : 0;
 	if (r == 0)
 		r = build(&run, err);
-	if (r == 0)
-		r = watch_box(&run, err);
 	if (r < 0) {
 		if (run.log)
 			write_failed_start(&run, err);
@@ -669,17 +667,18 @@ int supervise_run(const struct supervise_request *req, struct result *ret, struc
 	}
 	ret->setup_us = clock_mono_us() - begun;
 	log_ready(&run);
+	run.started_us = clock_mono_us();
 	if (req->plan->command.tty) {
 		terminal_enter(&run.terminal, req->in);
-		terminal_copy_size(&run.terminal, streams_tty(run.streams));
+		terminal_copy_size(&run.terminal, run.box.tty_fd);
 	}
-	run.started_us = clock_mono_us();
-	if (!run.decided) {
-		r = isolation_go(&run.box, err);
-		if (r < 0)
-			run_fail(&run, err);
-	}
-	if (event_base_dispatch(run.base) < 0) {
+	/* What the box says before it is watched waits in its pipes. */
+	r = run.decided ? 0 : isolation_go(&run.box, err);
+	if (r == 0)
+		r = watch_box(&run, err);
+	if (r < 0)
+		run_fail(&run, err);
+	if (r == 0 && event_base_dispatch(run.base) < 0) {
 		err_set(&run.error, PALE_E_SYSTEM, STAGE, 0, "the event loop failed");
 		run_end(&run, OUTCOME_FAILED);
 	}

@@ -72,7 +72,9 @@ int uid_range_take(unsigned *ret_base, int *ret_lock_fd, struct pale_err *err) _
  * the caller does something else, then entered. */
 struct network {
 	pid_t helper;
-	int socket;
+	int fd, dns_fd;
+	struct pale_err err;
+	char stack[32768] __attribute__((aligned(16)));
 };
 int network_start(struct network *n, struct pale_err *err) _must_check_;
 int network_enter(struct network *n, int *ret_dns_fd, struct pale_err *err) _must_check_;
