@@ -1,4 +1,5 @@
-/* Mounts by descriptors: see mount.h. Runs in the set-up child of a box, and in a root supervisor. */
+/* Mounts by descriptors: see mount.h. Runs in the set-up child of a box, and in a root supervisor.
+ */
 #include "mount.h"
 
 #include <errno.h>
@@ -13,16 +14,17 @@
 
 int mount_clone(int fd, bool recursive)
 {
-	long tree = syscall(SYS_open_tree, fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
-			    (recursive ? AT_RECURSIVE_FLAG : 0));
+	long tree = syscall(SYS_open_tree, fd, "",
+			    AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
+				    (recursive ? AT_RECURSIVE_FLAG : 0));
 
 	return tree < 0 ? -errno : (int)tree;
 }
 
 static int setattr(int tree, struct mount_attr *attr, bool recursive)
 {
-	long r = syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH | (recursive ? AT_RECURSIVE_FLAG : 0), attr,
-			 sizeof(*attr));
+	long r = syscall(SYS_mount_setattr, tree, "",
+			 AT_EMPTY_PATH | (recursive ? AT_RECURSIVE_FLAG : 0), attr, sizeof(*attr));
 
 	return r < 0 ? -errno : 0;
 }
@@ -49,8 +51,8 @@ int mount_new(const char *type, const char *const *options, uint64_t attributes)
 	if (fs < 0)
 		return -errno;
 	for (; options[0]; options += 2)
-		if (syscall(SYS_fsconfig, fs, options[1] ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG, options[0],
-			    options[1], 0) < 0)
+		if (syscall(SYS_fsconfig, fs, options[1] ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG,
+			    options[0], options[1], 0) < 0)
 			return -errno;
 	if (syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return -errno;
@@ -60,8 +62,9 @@ int mount_new(const char *type, const char *const *options, uint64_t attributes)
 
 int mount_overlay(const char *lower, const char *upper, const char *work)
 {
-	const char *options[] = {"lowerdir", lower, "userxattr", NULL, upper ? "upperdir" : NULL,
-				 upper, "workdir", work, NULL};
+	const char *options[] = {
+		"lowerdir", lower,     "userxattr", NULL, upper ? "upperdir" : NULL,
+		upper,	    "workdir", work,	    NULL};
 
 	return mount_new("overlay", options,
 			 MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (upper ? 0 : MOUNT_ATTR_RDONLY));

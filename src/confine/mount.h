@@ -1,6 +1,6 @@
-/* The mount API by descriptors (Linux 5.12): clone, restrict, attach. Nothing allocates; usable after
- * clone(). All return a descriptor, 0, or a negative errno, and need CAP_SYS_ADMIN over the mount
- * namespace's user namespace. */
+/* The mount API by descriptors (Linux 5.12): clone, restrict, attach. Nothing allocates; usable
+ * after clone(). All return a descriptor, 0, or a negative errno, and need CAP_SYS_ADMIN over the
+ * mount namespace's user namespace. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,11 +17,13 @@ int mount_restrict(int tree, uint64_t attributes, bool recursive);
 /* Shows the mount's ids through userns_fd's mapping (mount_setattr(2), MOUNT_ATTR_IDMAP). */
 int mount_idmap(int tree, int userns_fd, bool recursive);
 
-/* A new detached mount of a file system; options are name, value, ..., NULL (value NULL: a flag). */
+/* A new detached mount of a file system; options are name, value, ..., NULL (value NULL: a flag).
+ */
 int mount_new(const char *type, const char *const *options, uint64_t attributes);
 
-/* A detached overlay; read-only if upper is NULL (lower then names two directories or more). Paths are
- * relative to the working directory and hold neither ':' nor ','. Its own marks are user.overlay.*. */
+/* A detached overlay; read-only if upper is NULL (lower then names two directories or more). Paths
+ * are relative to the working directory and hold neither ':' nor ','. Its own marks are
+ * user.overlay.*. */
 int mount_overlay(const char *lower, const char *upper, const char *work);
 
 /* Attaches a detached mount at path (or at dirfd itself if path is empty). */

@@ -14,7 +14,8 @@
 
 /* What else is reported to the listener before it goes on as usual: bits. */
 enum seccomp_watch {
-	SECCOMP_WATCH_OUTPUT = 1, /* writes to descriptors 1 and 2, so that what came before can be drained first */
+	SECCOMP_WATCH_OUTPUT = 1, /* writes to descriptors 1 and 2, so that what came before can be
+				     drained first */
 	SECCOMP_WATCH_FILE_WRITES =
 		2,		 /* opens for writing, and calls that create or change a name */
 	SECCOMP_WATCH_FILES = 4, /* every open; implies the one before */
@@ -38,8 +39,8 @@ int seccomp_install(enum policy_profile profile, unsigned watch, int *ret_listen
 int seccomp_install_send(enum policy_profile profile, unsigned watch, int sock, const void *data,
 			 size_t len) _must_check_;
 
-/* Whether a filter with a listener can be installed here: there is at most one listener over a process. Tries it
- * in a child. */
+/* Whether a filter with a listener can be installed here: there is at most one listener over a
+ * process. Tries it in a child. */
 bool seccomp_can_listen(void);
 
 /* What the table says of one call: its name ("keyctl"; NULL if unknown) and the errno of a refusal.

@@ -88,8 +88,8 @@
 	}
 
 /* Descriptors 1 and 2 by whichever argument names where the bytes go. */
-#define OUTPUT_AT(arg, profiles)                                                             \
-	{                                                                                    \
+#define OUTPUT_AT(arg, profiles)                                                                  \
+	{                                                                                         \
 		TELL(profiles, OUTPUT, 1, EQ(arg, 1)), TELL(profiles, OUTPUT, 1, EQ(arg, 2)), END \
 	}
 static const struct seccomp_case c_output0[] = OUTPUT_AT(0, ALL);
@@ -182,6 +182,7 @@ static const struct seccomp_case c_socket[] = {
 static const struct seccomp_case c_socketpair[] = {OK(ALL, 1, EQ(0, FAMILY_UNIX)), END};
 
 /* In strict no socket can have an address. */
+static const struct seccomp_case c_sysinfo[] = {TELL(ALL, 0, 0), END};
 static const struct seccomp_case c_connect[] = {TELL(DEF | NST, 0, 0), END};
 static const struct seccomp_case c_sendto[] = {TELL(DEF | NST, 0, 1, SET(4)), END};
 
@@ -207,6 +208,7 @@ enum seccomp_cases {
 	C_IOCTL,
 	C_SOCKET,
 	C_SOCKETPAIR,
+	C_SYSINFO,
 	C_CONNECT,
 	C_SENDTO,
 };
@@ -237,6 +239,7 @@ const struct seccomp_case *seccomp_row_cases(const struct seccomp_row *row)
 	case C_IOCTL: return c_ioctl;
 	case C_SOCKET: return c_socket;
 	case C_SOCKETPAIR: return c_socketpair;
+	case C_SYSINFO: return c_sysinfo;
 	case C_CONNECT: return c_connect;
 	case C_SENDTO: return c_sendto;
 	}
@@ -347,7 +350,7 @@ const struct seccomp_row seccomp_rows[] = {
 	A("sched_rr_get_interval"), A("sched_setaffinity"), A("sched_getaffinity"),
 	A("sched_setattr"), A("sched_getattr"), A("getpriority"), A("setpriority"), A("ioprio_get"),
 	A("ioprio_set"), A("getrlimit"), A("setrlimit"), A("prlimit64"), A("getrusage"), A("times"),
-	A("uname"), A("sysinfo"), A("restart_syscall"), A("uretprobe"), A("seccomp"),
+	A("uname"), AC("sysinfo", C_SYSINFO), A("restart_syscall"), A("uretprobe"), A("seccomp"),
 	A("landlock_create_ruleset"), A("landlock_add_rule"), A("landlock_restrict_self"),
 	RC("personality", EPERM, C_PERSONALITY), DC("ptrace", C_PTRACE),
 	AC("unshare", C_UNSHARE),

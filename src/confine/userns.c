@@ -26,7 +26,8 @@ static int write_proc(pid_t pid, const char *file, const char *text, struct pale
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	r = fd < 0 ? -errno : fd_write_all(fd, text, strlen(text));
 	if (r < 0)
-		return err_set(err, PALE_E_HOST, STAGE, -r, "cannot write the user namespace's %s", file);
+		return err_set(err, PALE_E_HOST, STAGE, -r, "cannot write the user namespace's %s",
+			       file);
 	return 0;
 }
 
@@ -40,7 +41,8 @@ int userns_map_self(uid_t outside_uid, gid_t outside_gid, uid_t inside_uid, gid_
 	r = write_proc(0, "uid_map", line, err);
 	if (r < 0)
 		return r;
-	/* Without this the kernel refuses gid_map; and nobody drops a group to gain access by it. */
+	/* Without this the kernel refuses gid_map; and nobody drops a group to gain access by it.
+	 */
 	r = write_proc(0, "setgroups", "deny", err);
 	if (r < 0)
 		return r;
@@ -58,8 +60,8 @@ int userns_map_range(pid_t pid, unsigned base, struct pale_err *err)
 	return r < 0 ? r : write_proc(pid, "gid_map", line, err);
 }
 
-/* The lines of a map from 0..USERNS_IDS-1 to base.., with a and b exchanged. An id beyond the range is
- * shown as `a`, and a's own number then shows nothing. */
+/* The lines of a map from 0..USERNS_IDS-1 to base.., with a and b exchanged. An id beyond the range
+ * is shown as `a`, and a's own number then shows nothing. */
 static void swapped_map(struct buf *b, unsigned base, unsigned ours, unsigned theirs)
 {
 	unsigned low = ours < theirs ? ours : theirs, high = ours < theirs ? theirs : ours;
@@ -104,7 +106,8 @@ int userns_swapped(unsigned base, uid_t our_uid, uid_t their_uid, gid_t our_gid,
 	swapped_map(&gids, base, our_gid, their_gid);
 	pid = syscall(SYS_clone3, &args, sizeof(args));
 	if (pid < 0)
-		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot make a user namespace for a mapping");
+		return err_set(err, PALE_E_SYSTEM, STAGE, errno,
+			       "cannot make a user namespace for a mapping");
 	if (pid == 0) {
 		char c;
 
@@ -120,7 +123,8 @@ int userns_swapped(unsigned base, uid_t our_uid, uid_t their_uid, gid_t our_gid,
 		snprintf(path, sizeof(path), "/proc/%ld/ns/user", pid);
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 		if (fd < 0)
-			r = err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot open the mapping's namespace");
+			r = err_set(err, PALE_E_SYSTEM, STAGE, errno,
+				    "cannot open the mapping's namespace");
 	}
 	close_fd(&hold_write);
 	while (waitpid((pid_t)pid, NULL, 0) < 0 && errno == EINTR)

@@ -31,7 +31,7 @@
 #include "protocol.h"
 
 #define CLOSE_RANGE_CLOEXEC_FLAG (1U << 2)
-#define DNS_HEADER               12
+#define DNS_HEADER		 12
 
 static int control_fd;
 
@@ -59,7 +59,8 @@ static void hear(struct init_message *m)
 }
 
 /* Everything but the exec is done before the gate opens. */
-static void run_command(const char *program, char **argv, bool tty, const sigset_t *nothing, int gate)
+static void run_command(const char *program, char **argv, bool tty, const sigset_t *nothing,
+			int gate)
 {
 	struct init_message m = {.kind = INIT_EXEC_FAILED};
 	char open;
@@ -84,7 +85,8 @@ static void answer_lookup(int dns_fd)
 	struct sockaddr_storage from;
 	socklen_t from_len = sizeof(from);
 	struct init_message m = {.kind = INIT_LOOKUP};
-	ssize_t n = recvfrom(dns_fd, p, sizeof(p), MSG_DONTWAIT, (struct sockaddr *)&from, &from_len);
+	ssize_t n =
+		recvfrom(dns_fd, p, sizeof(p), MSG_DONTWAIT, (struct sockaddr *)&from, &from_len);
 	size_t len = n < 0 ? 0 : (size_t)n, at = DNS_HEADER;
 
 	/* A query, with one question and a name of plain labels; anything else is not answered. */
@@ -106,8 +108,8 @@ static void answer_lookup(int dns_fd)
 	m.type = (uint32_t)p[at + 1] << 8 | p[at + 2];
 	tell(&m, MSG_DONTWAIT);
 	p[2] = (unsigned char)(0x80 | (p[2] & 0x79)); /* a response; opcode and RD as asked */
-	p[3] = 0x83;                                  /* recursion available, NXDOMAIN */
-	memset(p + 6, 0, 6);                          /* no answers, no additional records */
+	p[3] = 0x83;				      /* recursion available, NXDOMAIN */
+	memset(p + 6, 0, 6);			      /* no answers, no additional records */
 	sendto(dns_fd, p, at + 5, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&from, from_len);
 }
 

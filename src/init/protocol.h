@@ -1,32 +1,34 @@
 /* What the supervisor and the first process of a box say to each other, one message a packet on a
- * SOCK_SEQPACKET pair. What comes out of a box is hostile: init itself is ours, but whoever breaks it
- * speaks here, so every field is checked by the supervisor. */
+ * SOCK_SEQPACKET pair. What comes out of a box is hostile: init itself is ours, but whoever breaks
+ * it speaks here, so every field is checked by the supervisor. */
 #pragma once
 
 #include <stdint.h>
 
 enum init_kind {
 	/* supervisor to init */
-	INIT_GO = 1,       /* run the command now */
-	INIT_SIGNAL = 2,   /* value: a signal for the command's process group */
+	INIT_GO = 1,	 /* run the command now */
+	INIT_SIGNAL = 2, /* value: a signal for the command's process group */
 	/* init to supervisor */
-	INIT_READY = 3,    /* at the gate */
+	INIT_READY = 3,	      /* at the gate */
 	INIT_EXEC_FAILED = 4, /* value: errno of the exec */
-	INIT_EXIT = 5,     /* the main process ended: value is its wait status, and everything else is dead */
-	INIT_LOOKUP = 6,   /* a name was asked for: text */
+	INIT_EXIT = 5,	 /* the main process ended: value is its wait status, and everything else is
+			    dead */
+	INIT_LOOKUP = 6, /* a name was asked for: text */
 };
 
 struct init_message {
 	uint32_t kind;
 	int32_t value;
 	uint32_t leftover;    /* INIT_EXIT: processes that were still alive and were killed */
-	uint32_t type;        /* INIT_LOOKUP: query type */
+	uint32_t type;	      /* INIT_LOOKUP: query type */
 	uint64_t cpu_us;      /* INIT_EXIT: of all processes that ended */
 	uint64_t max_rss_kib; /* INIT_EXIT: of the largest one */
 	uint32_t text_len;
 	char text[256];
 };
 
-/* How the set-up hands over to init: argv[1] of init is one string of these in decimal, separated by
- * commas: control descriptor, DNS descriptor or -1, 1 if the standard streams are a terminal. argv[2]
- * is the path of the command's program, and from argv[3] on stands the command's own argv. */
+/* How the set-up hands over to init: argv[1] of init is one string of these in decimal, separated
+ * by commas: control descriptor, DNS descriptor or -1, 1 if the standard streams are a terminal.
+ * argv[2] is the path of the command's program, and from argv[3] on stands the command's own argv.
+ */

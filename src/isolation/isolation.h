@@ -14,34 +14,46 @@
 #include "plan/plan.h"
 
 struct box {
-	pid_t pid;         /* the first process, in the host's view */
+	pid_t pid; /* the first process, in the host's view */
 	int pidfd;
-	int control_fd;    /* SOCK_SEQPACKET to init: struct init_message both ways */
-	int listener_fd;   /* seccomp notifications, or -1 */
-	int root_fd;       /* O_PATH: the box's root, as it sees it */
-	int data_fd;       /* the data tmpfs, or -1 */
-	int userns_fd;     /* its user namespace */
+	int control_fd;	 /* SOCK_SEQPACKET to init: struct init_message both ways */
+	int listener_fd; /* seccomp notifications, or -1 */
+	int root_fd;	 /* O_PATH: the box's root, as it sees it */
+	int data_fd;	 /* the data tmpfs, or -1 */
+	int userns_fd;	 /* its user namespace */
 	int stdin_fd, stdout_fd, stderr_fd; /* our ends of the pipes, or -1 */
-	int tty_fd;        /* master of its pty, or -1 */
-	int *collect_fds;  /* plan->ncollect directories */
+	int tty_fd;			    /* master of its pty, or -1 */
+	int *collect_fds;		    /* plan->ncollect directories */
 	size_t ncollect;
-	int view_fds[VIEW_COUNT]; /* files that the box sees in /proc, for the supervisor to fill; or -1 */
-	int uid_lock_fd;   /* keeps the range of host uids, or -1 */
+	int view_fds[VIEW_COUNT]; /* files that the box sees in /proc, for the supervisor to fill;
+				     or -1 */
+	int uid_lock_fd;	  /* keeps the range of host uids, or -1 */
 	unsigned host_uid, host_gid; /* of the box's user */
 	bool reaped;
 	int wait_status;
 	struct rusage usage;
 };
 
-#define BOX_INIT                                                                                \
-	((struct box){.pid = -1, .pidfd = -1, .control_fd = -1, .listener_fd = -1, .root_fd = -1, \
-		      .data_fd = -1, .userns_fd = -1, .stdin_fd = -1, .stdout_fd = -1,            \
-		      .stderr_fd = -1, .tty_fd = -1, .view_fds = {-1, -1, -1}, .uid_lock_fd = -1})
+#define BOX_INIT                                \
+	((struct box){.pid = -1,                \
+		      .pidfd = -1,              \
+		      .control_fd = -1,         \
+		      .listener_fd = -1,        \
+		      .root_fd = -1,            \
+		      .data_fd = -1,            \
+		      .userns_fd = -1,          \
+		      .stdin_fd = -1,           \
+		      .stdout_fd = -1,          \
+		      .stderr_fd = -1,          \
+		      .tty_fd = -1,             \
+		      .view_fds = {-1, -1, -1}, \
+		      .uid_lock_fd = -1})
 
-/* Starts building: returns when the child is cloned and goes on by itself. cgroup_fd: the group to clone
- * it into (cgroup_clone_fd()), or -1. If plan->join_cgroup, isolation_join() must follow. On failure
- * isolation_done() is still to be called. */
-int isolation_start(const struct plan *plan, int cgroup_fd, struct box *ret, struct pale_err *err) _must_check_;
+/* Starts building: returns when the child is cloned and goes on by itself. cgroup_fd: the group to
+ * clone it into (cgroup_clone_fd()), or -1. If plan->join_cgroup, isolation_join() must follow. On
+ * failure isolation_done() is still to be called. */
+int isolation_start(const struct plan *plan, int cgroup_fd, struct box *ret,
+		    struct pale_err *err) _must_check_;
 /* Hands over the descriptors by which the child puts itself into its groups (cgroup_join_fds()). */
 int isolation_join(struct box *box, const int *fds, size_t n, struct pale_err *err) _must_check_;
 /* Waits until it stands at its gate, fully confined (or failed: then err is the child's). */

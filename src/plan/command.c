@@ -1,5 +1,5 @@
-/* The command: see command.h. In the supervisor; what the caller typed is trusted, the files that it
- * names are only looked at. */
+/* The command: see command.h. In the supervisor; what the caller typed is trusted, the files that
+ * it names are only looked at. */
 #include "command.h"
 
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "plan/interpreter.h"
 
-#define STAGE    "plan"
+#define STAGE	 "plan"
 #define MAX_CODE (16u << 20) /* of a script's text in the audit log */
 
 /* A NULL-terminated list of strings that is owned by the plan. */
@@ -76,7 +76,9 @@ static int make_env(struct plan *p, const struct plan_request *req, const struct
 
 	for (size_t i = 0; i < t->npath_dirs; i++)
 		buf_addf(&path, "%s:", t->path_dirs[i]);
-	buf_addf(&path, "%s/.local/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", p->home);
+	buf_addf(&path,
+		 "%s/.local/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		 p->home);
 	if (path.failed)
 		return err_nomem(err, STAGE);
 	r = env_set(&l, "PATH", path.data, err);
@@ -111,8 +113,9 @@ static bool shown(const struct policy *policy, const char *dir)
 		const struct policy_file *f = &policy->files[i];
 		size_t n = strlen(f->path);
 
-		if ((f->access == ACCESS_READ || f->access == ACCESS_OVERLAY) && strcmp(f->path, f->from) == 0 &&
-		    strncmp(dir, f->path, n) == 0 && (dir[n] == '\0' || dir[n] == '/'))
+		if ((f->access == ACCESS_READ || f->access == ACCESS_OVERLAY) &&
+		    strcmp(f->path, f->from) == 0 && strncmp(dir, f->path, n) == 0 &&
+		    (dir[n] == '\0' || dir[n] == '/'))
 			return true;
 	}
 	return false;
@@ -141,7 +144,8 @@ static int keep_script(struct plan *p, const char *script, struct pale_err *err)
 	int r;
 
 	/* A program is no code to read; its path is in the log. */
-	if (fd >= 0 && pread(fd, magic, sizeof(magic), 0) == sizeof(magic) && memcmp(magic, "\177ELF", 4) == 0)
+	if (fd >= 0 && pread(fd, magic, sizeof(magic), 0) == sizeof(magic) &&
+	    memcmp(magic, "\177ELF", 4) == 0)
 		return 0;
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return 0;
@@ -150,7 +154,8 @@ static int keep_script(struct plan *p, const char *script, struct pale_err *err)
 		buf_done(&text);
 	/* The log holds the code whole, or it does not run. */
 	if (r == -ENOSPC)
-		return err_set(err, PALE_E_AUDIT, STAGE, 0, "%s is larger than the %u MiB of code that the log holds",
+		return err_set(err, PALE_E_AUDIT, STAGE, 0,
+			       "%s is larger than the %u MiB of code that the log holds",
 			       QUOTED(script), MAX_CODE >> 20);
 	if (r < 0)
 		return r == -ENOMEM ? err_nomem(err, STAGE) : 0;
@@ -159,8 +164,8 @@ static int keep_script(struct plan *p, const char *script, struct pale_err *err)
 	return 0;
 }
 
-/* What the caller typed, as an interpreter's argv where it is code or a script. Returns the number of
- * req->argv used up. */
+/* What the caller typed, as an interpreter's argv where it is code or a script. Returns the number
+ * of req->argv used up. */
 static int choose(const struct plan_request *req, struct interpreter *in, const char **ret_script,
 		  size_t *ret_used, struct pale_err *err)
 {
@@ -171,7 +176,8 @@ static int choose(const struct plan_request *req, struct interpreter *in, const 
 	if (req->code)
 		return interpreter_for_code(req->lang ? req->lang : "python", req->code, in, err);
 	if (!first)
-		return err_set(err, PALE_E_USAGE, STAGE, 0, "nothing to run: name a command, a script or -c CODE");
+		return err_set(err, PALE_E_USAGE, STAGE, 0,
+			       "nothing to run: name a command, a script or -c CODE");
 	*ret_used = 1;
 	if (strcmp(first, "-") == 0)
 		return interpreter_for_stdin(req->lang ? req->lang : "python", in, err);
@@ -183,8 +189,9 @@ static int choose(const struct plan_request *req, struct interpreter *in, const 
 	return 0;
 }
 
-static int find_toolchain(const struct plan_request *req, const char *command, const char *first_arg,
-			  const char *script, struct toolchain *ret, struct pale_err *err)
+static int find_toolchain(const struct plan_request *req, const char *command,
+			  const char *first_arg, const char *script, struct toolchain *ret,
+			  struct pale_err *err)
 {
 	_cleanup_free_ const char **visible = calloc(req->policy->nfiles + 1, sizeof(*visible));
 	struct toolchain_request find = {
@@ -207,7 +214,8 @@ static int find_toolchain(const struct plan_request *req, const char *command, c
 	return toolchain_find(&find, ret, err);
 }
 
-int command_make(struct plan *p, const struct plan_request *req, struct toolchain *ret, struct pale_err *err)
+int command_make(struct plan *p, const struct plan_request *req, struct toolchain *ret,
+		 struct pale_err *err)
 {
 	struct interpreter in = {0};
 	const char *script = NULL, *first_arg;

@@ -29,7 +29,8 @@ static json_t *step_json(const struct step *s)
 	set_number(o, "size_bytes", s->size_bytes);
 	set_number(o, "inodes", s->inodes);
 	set_number(o, "mode", s->mode);
-	if (s->type == STEP_SOURCE || s->type == STEP_SKELETON || s->type == STEP_VIEW || s->type == STEP_OVERLAY)
+	if (s->type == STEP_SOURCE || s->type == STEP_SKELETON || s->type == STEP_VIEW ||
+	    s->type == STEP_OVERLAY)
 		json_object_set_new(o, "index", json_integer(s->index));
 	if (s->own)
 		json_object_set_new(o, "own", json_true());
@@ -70,7 +71,8 @@ static json_t *strings_json(char *const *list)
 
 json_t *plan_to_json(const struct plan *p)
 {
-	json_t *o = json_object(), *steps = json_array(), *promises = json_array(), *rules = json_array();
+	json_t *o = json_object(), *steps = json_array(), *promises = json_array(),
+	       *rules = json_array();
 
 	for (size_t i = 0; i < p->nsteps; i++)
 		json_array_append_new(steps, step_json(&p->steps[i]));
@@ -124,7 +126,8 @@ static void print_wrapped(FILE *out, const char *text, size_t indent, size_t wid
 	fputc('\n', out);
 }
 
-static void print_field(FILE *out, const char *label, const char *text, const char *on, const char *off)
+static void print_field(FILE *out, const char *label, const char *text, const char *on,
+			const char *off)
 {
 	if (!*text)
 		return;

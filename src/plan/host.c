@@ -16,8 +16,8 @@
 
 #define STAGE "plan"
 
-/* The whole id range is mapped into this user namespace only on the host itself, or in a container that
- * was given one; there alone are root's privileges what the backend needs of them. */
+/* The whole id range is mapped into this user namespace only on the host itself, or in a container
+ * that was given one; there alone are root's privileges what the backend needs of them. */
 static bool has_id_range(void)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT(4096);
@@ -51,16 +51,19 @@ int host_probe(struct host *ret, struct pale_err *err)
 
 	*ret = (struct host){.uid = geteuid(), .gid = getegid()};
 	if (uname(&uts) < 0 || sscanf(uts.release, "%u.%u", &major, &minor) != 2)
-		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot tell the kernel's version");
+		return err_set(err, PALE_E_SYSTEM, STAGE, errno,
+			       "cannot tell the kernel's version");
 	snprintf(ret->release, sizeof(ret->release), "%s", uts.release);
 	ret->kernel = major * 100 + (minor < 100 ? minor : 99);
 	if (ret->kernel < 512)
 		return err_set(err, PALE_E_HOST, STAGE, 0,
-			       "Linux %s is too old: Pale needs 5.12 (mount_setattr) or later", ret->release);
+			       "Linux %s is too old: Pale needs 5.12 (mount_setattr) or later",
+			       ret->release);
 	ret->root = ret->uid == 0 && has_id_range();
 	ret->merged_usr = lstat("/bin", &st) == 0 && S_ISLNK(st.st_mode);
 	CPU_ZERO(&cpus);
-	ret->processors = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? (unsigned)CPU_COUNT(&cpus) : 1;
+	ret->processors =
+		sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? (unsigned)CPU_COUNT(&cpus) : 1;
 	/* Only under a filter there can be a listener already, and only trying tells. */
 	ret->listener = prctl(PR_GET_SECCOMP) == 0 || seccomp_can_listen();
 	ret->attach = !read_number("/proc/sys/kernel/yama/ptrace_scope", &yama) || yama < 3;
@@ -96,9 +99,12 @@ const char *host_userns_remedy(char *out, size_t size)
 			return out;
 		}
 	if (access("/proc/self/ns/user", F_OK) < 0)
-		snprintf(out, size, "the kernel is built without user namespaces, or /proc is not mounted");
+		snprintf(out, size,
+			 "the kernel is built without user namespaces, or /proc is not mounted");
 	else if (access("/.dockerenv", F_OK) == 0 || access("/run/.containerenv", F_OK) == 0)
-		snprintf(out, size, "this is a container, whose own seccomp filter may refuse namespaces; start it with "
+		snprintf(out, size,
+			 "this is a container, whose own seccomp filter may refuse namespaces; "
+			 "start it with "
 			 "--security-opt seccomp=unconfined, or run Pale on the host");
 	return out;
 }

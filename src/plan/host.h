@@ -12,15 +12,16 @@
 struct host {
 	uid_t uid;
 	gid_t gid;
-	bool root;              /* has what it takes to map a range of ids and to make idmapped mounts */
-	unsigned kernel;        /* 6.18 is 618 */
+	bool root;	 /* has what it takes to map a range of ids and to make idmapped mounts */
+	unsigned kernel; /* 6.18 is 618 */
 	char release[65];
 	struct cgroup_host cgroup;
 	struct landlock_host landlock;
-	bool merged_usr;        /* /bin, /lib, ... are links into /usr */
+	bool merged_usr; /* /bin, /lib, ... are links into /usr */
 	unsigned processors;
-	bool listener;          /* a seccomp listener can be had: no outer sandbox has one */
-	bool attach;            /* a supervisor may take a descriptor out of its box (Yama's ptrace_scope is below 3) */
+	bool listener; /* a seccomp listener can be had: no outer sandbox has one */
+	bool attach;   /* a supervisor may take a descriptor out of its box (Yama's ptrace_scope is
+			  below 3) */
 };
 
 int host_probe(struct host *ret, struct pale_err *err) _must_check_;

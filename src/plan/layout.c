@@ -1,9 +1,9 @@
 /* The layout: see layout.h.
  *
  * Runs in the supervisor before anything is made. The entries are the caller's; what lies at their
- * sources may be hostile and is only looked at with stat(). Every place of the box, the policy's and our
- * own, becomes an entry of one list; sorted by path, a parent comes before what is mounted in it, so
- * nesting in either order is the same case. */
+ * sources may be hostile and is only looked at with stat(). Every place of the box, the policy's
+ * and our own, becomes an entry of one list; sorted by path, a parent comes before what is mounted
+ * in it, so nesting in either order is the same case. */
 #include "layout.h"
 
 #include <fcntl.h>
@@ -20,11 +20,11 @@
 #define STAGE "plan"
 
 enum place_kind {
-	PLACE_HOST,    /* part of the host image: a plain bind */
+	PLACE_HOST, /* part of the host image: a plain bind */
 	PLACE_READ,
 	PLACE_OVERLAY,
-	PLACE_SHARED,  /* a directory of the data tmpfs */
-	PLACE_SIZED,   /* a tmpfs of its own */
+	PLACE_SHARED, /* a directory of the data tmpfs */
+	PLACE_SIZED,  /* a tmpfs of its own */
 	PLACE_HIDE,
 	PLACE_LINK,
 	PLACE_EMPTY,   /* a directory, read-only like the root, that programs expect */
@@ -33,15 +33,15 @@ enum place_kind {
 
 struct place {
 	enum place_kind kind;
-	char *path;          /* in the box, absolute */
+	char *path; /* in the box, absolute */
 	char *source;
-	const char *where;   /* for messages */
+	const char *where; /* for messages */
 	const char *collect;
-	char name[16];       /* in the data tmpfs */
+	char name[16]; /* in the data tmpfs */
 	uint64_t size_bytes;
 	unsigned mode, index;
 	bool is_file, own, swap_owner;
-	struct place *in;    /* the place that this one is mounted in, or NULL: the root */
+	struct place *in; /* the place that this one is mounted in, or NULL: the root */
 };
 
 struct layout {
@@ -80,8 +80,8 @@ static bool grow(void **array, size_t n, size_t *cap, size_t size)
 	return true;
 }
 
-struct step *plan_add_step(struct plan *p, enum step_type type, const char *source, const char *target,
-			   const char *content)
+struct step *plan_add_step(struct plan *p, enum step_type type, const char *source,
+			   const char *target, const char *content)
 {
 	struct step *s;
 
@@ -124,7 +124,8 @@ static int compare_paths(const void *a, const void *b)
 }
 
 /* Adds a place; of two with the same path the later one counts, but a hidden path stays hidden. */
-static struct place *add_place(struct layout *l, enum place_kind kind, const char *path, const char *source)
+static struct place *add_place(struct layout *l, enum place_kind kind, const char *path,
+			       const char *source)
 {
 	struct place *p = NULL;
 
@@ -149,7 +150,8 @@ static struct place *add_place(struct layout *l, enum place_kind kind, const cha
 	return p;
 }
 
-/* --- the places -------------------------------------------------------------------------------- */
+/* --- the places --------------------------------------------------------------------------------
+ */
 
 static int add_image(struct layout *l, const char *image, struct pale_err *err)
 {
@@ -185,8 +187,8 @@ static int add_image(struct layout *l, const char *image, struct pale_err *err)
 	return 0;
 }
 
-static int add_writable(struct layout *l, const char *path, const char *name, unsigned mode, bool own,
-			struct pale_err *err)
+static int add_writable(struct layout *l, const char *path, const char *name, unsigned mode,
+			bool own, struct pale_err *err)
 {
 	struct place *p = add_place(l, PLACE_SHARED, path, NULL);
 
@@ -200,8 +202,8 @@ static int add_writable(struct layout *l, const char *path, const char *name, un
 
 static int fail_source(struct pale_err *err, const struct policy_file *f, int sys, const char *why)
 {
-	return err_set(err, PALE_E_POLICY, STAGE, sys, "%s: %s %s",
-		       f->where ? f->where : "policy", QUOTED(f->from), why);
+	return err_set(err, PALE_E_POLICY, STAGE, sys, "%s: %s %s", f->where ? f->where : "policy",
+		       QUOTED(f->from), why);
 }
 
 /* A directory or a regular file; anything else is a way to a process or a device of the host. */
@@ -214,13 +216,18 @@ static int add_source(struct layout *l, const struct policy_file *f, struct pale
 	if (!real || stat(real, &st) < 0)
 		return fail_source(err, f, errno, "cannot be mounted");
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
-		return fail_source(err, f, 0, "is a socket, FIFO or device, which leads to a process of the host: "
-				   "only regular files and directories can be mounted");
+		return fail_source(
+			err, f, 0,
+			"is a socket, FIFO or device, which leads to a process of the host: "
+			"only regular files and directories can be mounted");
 	if (f->access == ACCESS_OVERLAY && !S_ISDIR(st.st_mode))
-		return fail_source(err, f, 0, "is a file: `overlay` takes a directory (mount its directory, or use "
-				   "access: read)");
+		return fail_source(
+			err, f, 0,
+			"is a file: `overlay` takes a directory (mount its directory, or use "
+			"access: read)");
 	if (strcmp(real, "/") == 0)
-		return fail_source(err, f, 0, "is the whole host; name the directories that are needed");
+		return fail_source(err, f, 0,
+				   "is the whole host; name the directories that are needed");
 	p = add_place(l, f->access == ACCESS_OVERLAY ? PLACE_OVERLAY : PLACE_READ, f->path, real);
 	if (!p)
 		return err_nomem(err, STAGE);
@@ -232,13 +239,17 @@ static int add_source(struct layout *l, const struct policy_file *f, struct pale
 	return 0;
 }
 
-static int add_policy_file(struct layout *l, const struct policy_file *f, unsigned n, struct pale_err *err)
+static int add_policy_file(struct layout *l, const struct policy_file *f, unsigned n,
+			   struct pale_err *err)
 {
 	struct place *p;
 
 	if (f->access == ACCESS_READ || f->access == ACCESS_OVERLAY)
 		return add_source(l, f, err);
-	p = add_place(l, f->access == ACCESS_HIDE ? PLACE_HIDE : f->size_bytes ? PLACE_SIZED : PLACE_SHARED,
+	p = add_place(l,
+		      f->access == ACCESS_HIDE ? PLACE_HIDE
+		      : f->size_bytes	       ? PLACE_SIZED
+					       : PLACE_SHARED,
 		      f->path, NULL);
 	if (!p)
 		return err_nomem(err, STAGE);
@@ -261,11 +272,13 @@ static int add_toolchain(struct layout *l, const struct toolchain *t, struct pal
 		struct stat st;
 
 		for (size_t k = 0; k < l->n && !covered; k++)
-			covered = (l->places[k].kind == PLACE_READ || l->places[k].kind == PLACE_OVERLAY) &&
+			covered = (l->places[k].kind == PLACE_READ ||
+				   l->places[k].kind == PLACE_OVERLAY) &&
 				  within(item->path, l->places[k].path);
 		if (covered)
 			continue;
-		p = add_place(l, item->type == TOOLCHAIN_LINK ? PLACE_LINK : PLACE_READ, item->path, item->data);
+		p = add_place(l, item->type == TOOLCHAIN_LINK ? PLACE_LINK : PLACE_READ, item->path,
+			      item->data);
 		if (!p)
 			return err_nomem(err, STAGE);
 		p->is_file = item->type == TOOLCHAIN_BIND && !item->directory;
@@ -276,8 +289,8 @@ static int add_toolchain(struct layout *l, const struct toolchain *t, struct pal
 	return 0;
 }
 
-static int collect_places(struct layout *l, const struct policy *policy, const struct toolchain *toolchain,
-			  struct pale_err *err)
+static int collect_places(struct layout *l, const struct policy *policy,
+			  const struct toolchain *toolchain, struct pale_err *err)
 {
 	static const char *const special[] = {"/proc", "/sys", "/dev", "/etc"};
 	struct plan *p = l->plan;
@@ -310,7 +323,8 @@ static int collect_places(struct layout *l, const struct policy *policy, const s
 	return 0;
 }
 
-/* --- the steps --------------------------------------------------------------------------------- */
+/* --- the steps ---------------------------------------------------------------------------------
+ */
 
 static int make_dir(struct layout *l, const char *path, struct pale_err *err)
 {
@@ -370,9 +384,10 @@ static int make_target(struct layout *l, struct place *p, bool is_file, struct p
 			return err_nomem(err, STAGE);
 		if (stat(on_host, &st) < 0 || S_ISDIR(st.st_mode) == is_file)
 			return err_set(err, PALE_E_POLICY, STAGE, 0,
-				       "%s: there is no %s on the host to mount %s over; choose a path outside %s",
-				       p->where ? p->where : "policy", is_file ? "file" : "directory",
-				       QUOTED(p->path), in->path);
+				       "%s: there is no %s on the host to mount %s over; choose a "
+				       "path outside %s",
+				       p->where ? p->where : "policy",
+				       is_file ? "file" : "directory", QUOTED(p->path), in->path);
 		return 0;
 	}
 	r = make_parents(l, p->path, in ? in->path : NULL, err);
@@ -389,7 +404,8 @@ static int make_target(struct layout *l, struct place *p, bool is_file, struct p
 
 static bool in_host_content(const struct place *p)
 {
-	return p->in && (p->in->kind == PLACE_READ || p->in->kind == PLACE_OVERLAY || p->in->kind == PLACE_HOST);
+	return p->in && (p->in->kind == PLACE_READ || p->in->kind == PLACE_OVERLAY ||
+			 p->in->kind == PLACE_HOST);
 }
 
 static int emit_directory(struct layout *l, struct place *p, struct pale_err *err)
@@ -405,13 +421,15 @@ static int emit_directory(struct layout *l, struct place *p, struct pale_err *er
 
 		if (child->in != p || child->kind == PLACE_LINK)
 			continue;
-		s = plan_add_step(l->plan, STEP_SKELETON, NULL, child->path, child->path + strlen(p->path) + 1);
+		s = plan_add_step(l->plan, STEP_SKELETON, NULL, child->path,
+				  child->path + strlen(p->path) + 1);
 		if (!s)
 			return err_nomem(err, STAGE);
 		s->index = p->index;
 		s->is_file = child->is_file;
 	}
-	s = plan_add_step(l->plan, p->kind == PLACE_OVERLAY ? STEP_OVERLAY : STEP_VIEW, NULL, p->path, NULL);
+	s = plan_add_step(l->plan, p->kind == PLACE_OVERLAY ? STEP_OVERLAY : STEP_VIEW, NULL,
+			  p->path, NULL);
 	if (!s)
 		return err_nomem(err, STAGE);
 	s->index = p->index;
@@ -431,7 +449,8 @@ static int emit_link(struct layout *l, struct place *p, struct pale_err *err)
 	return r;
 }
 
-static int emit_place(struct layout *l, struct place *p, uint64_t sized_inodes, struct pale_err *err)
+static int emit_place(struct layout *l, struct place *p, uint64_t sized_inodes,
+		      struct pale_err *err)
 {
 	struct step *s = NULL;
 	int r;
@@ -499,7 +518,8 @@ static int emit_etc(struct layout *l, struct pale_err *err)
 		if (e->type == ETC_DIR || (e->type == ETC_BIND && e->directory))
 			r = make_dir(l, e->path, err);
 		if (e->type == ETC_FILE || (e->type == ETC_BIND && !e->directory)) {
-			s = plan_add_step(p, STEP_FILE, NULL, e->path, e->type == ETC_FILE ? e->data : "");
+			s = plan_add_step(p, STEP_FILE, NULL, e->path,
+					  e->type == ETC_FILE ? e->data : "");
 			if (!s)
 				return err_nomem(err, STAGE);
 			s->mode = e->type == ETC_FILE ? (unsigned)e->mode : 0444;
@@ -520,10 +540,8 @@ static int emit_dev(struct layout *l, struct pale_err *err)
 {
 	static const char *const nodes[] = {"null", "zero", "full", "random", "urandom", "tty"};
 	static const char *const links[][2] = {
-		{"/dev/fd", "/proc/self/fd"},
-		{"/dev/stdin", "/proc/self/fd/0"},
-		{"/dev/stdout", "/proc/self/fd/1"},
-		{"/dev/stderr", "/proc/self/fd/2"},
+		{"/dev/fd", "/proc/self/fd"},	    {"/dev/stdin", "/proc/self/fd/0"},
+		{"/dev/stdout", "/proc/self/fd/1"}, {"/dev/stderr", "/proc/self/fd/2"},
 		{"/dev/ptmx", "pts/ptmx"},
 	};
 	int r = make_dir(l, "/dev", err);
@@ -566,8 +584,9 @@ static int emit_proc(struct layout *l, struct pale_err *err)
 static int emit_views(struct layout *l, struct pale_err *err)
 {
 	static const char *const lists[] = {"online", "present", "possible"};
-	static const char *const covers[VIEW_COUNT] = {
-		[VIEW_MEMINFO] = "/proc/meminfo", [VIEW_CPUINFO] = "/proc/cpuinfo", [VIEW_STAT] = "/proc/stat"};
+	static const char *const covers[VIEW_COUNT] = {[VIEW_MEMINFO] = "/proc/meminfo",
+						       [VIEW_CPUINFO] = "/proc/cpuinfo",
+						       [VIEW_STAT] = "/proc/stat"};
 	struct plan *p = l->plan;
 	_cleanup_buf_ struct buf cpus = BUF_INIT(256);
 	struct step *s;
@@ -612,7 +631,8 @@ static int divide_disk(struct layout *l, uint64_t *ret_sized_inodes, struct pale
 		char a[NUM_TEXT], b[NUM_TEXT];
 
 		return err_set(err, PALE_E_POLICY, STAGE, 0,
-			       "the sizes of the writable directories add up to %s, and limits.disk is %s for all "
+			       "the sizes of the writable directories add up to %s, and "
+			       "limits.disk is %s for all "
 			       "writable places together; raise limits.disk or lower the sizes",
 			       num_format_size(a, sized), num_format_size(b, limits->disk_bytes));
 	}
@@ -651,7 +671,8 @@ static int note_results(struct layout *l, struct pale_err *err)
 			c->path = strdup(place->path);
 			c->dest = strdup(place->collect);
 			c->name = place->kind == PLACE_SHARED ? strdup(place->name) : NULL;
-			c->size_bytes = place->kind == PLACE_SIZED ? place->size_bytes : p->limits.disk_bytes;
+			c->size_bytes = place->kind == PLACE_SIZED ? place->size_bytes
+								   : p->limits.disk_bytes;
 			if (!c->path || !c->dest || (place->kind == PLACE_SHARED && !c->name))
 				return err_nomem(err, STAGE);
 		}
@@ -659,7 +680,8 @@ static int note_results(struct layout *l, struct pale_err *err)
 	return 0;
 }
 
-static int add_rule(struct plan *p, const char *path, enum landlock_access access, struct pale_err *err)
+static int add_rule(struct plan *p, const char *path, enum landlock_access access,
+		    struct pale_err *err)
 {
 	char *copy = strdup(path);
 
@@ -709,8 +731,8 @@ int layout_make(struct plan *p, const struct policy *policy, const struct toolch
 	if (!plan_add_step(p, STEP_ROOT, NULL, NULL, NULL))
 		return err_nomem(err, STAGE);
 	r = divide_disk(&l, &sized_inodes, err);
-	/* The special places first: what the policy mounts may lie below one of our own directories,
-	 * never the other way round. */
+	/* The special places first: what the policy mounts may lie below one of our own
+	 * directories, never the other way round. */
 	if (r == 0)
 		r = emit_etc(&l, err);
 	if (r == 0)

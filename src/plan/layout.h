@@ -6,8 +6,8 @@
 #include "plan/toolchain.h"
 
 /* Appends a step and returns it, zeroed, or NULL if out of memory. Strings are copied. */
-struct step *plan_add_step(struct plan *p, enum step_type type, const char *source, const char *target,
-			   const char *content);
+struct step *plan_add_step(struct plan *p, enum step_type type, const char *source,
+			   const char *target, const char *content);
 
 /* Emits every step for files. toolchain may be NULL. */
 int layout_make(struct plan *p, const struct policy *policy, const struct toolchain *toolchain,

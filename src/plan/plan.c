@@ -18,12 +18,12 @@
 const char *const axis_names[] = {"files", "network", "kernel", "resources"};
 
 static const char *const step_names[] = {
-	[STEP_ROOT] = "root",   [STEP_DATA] = "data",         [STEP_DIR] = "dir",
-	[STEP_FILE] = "file",         [STEP_SYMLINK] = "symlink",   [STEP_BIND] = "bind",
-	[STEP_SOURCE] = "source",     [STEP_SKELETON] = "skeleton", [STEP_VIEW] = "view",
-	[STEP_OVERLAY] = "overlay",   [STEP_WRITABLE] = "writable", [STEP_TMPFS] = "tmpfs",
-	[STEP_HIDE] = "hide",         [STEP_PROC] = "proc",         [STEP_DEVPTS] = "devpts",
-	[STEP_COVER] = "cover",       [STEP_READONLY] = "readonly",
+	[STEP_ROOT] = "root",	    [STEP_DATA] = "data",	  [STEP_DIR] = "dir",
+	[STEP_FILE] = "file",	    [STEP_SYMLINK] = "symlink",	  [STEP_BIND] = "bind",
+	[STEP_SOURCE] = "source",   [STEP_SKELETON] = "skeleton", [STEP_VIEW] = "view",
+	[STEP_OVERLAY] = "overlay", [STEP_WRITABLE] = "writable", [STEP_TMPFS] = "tmpfs",
+	[STEP_HIDE] = "hide",	    [STEP_PROC] = "proc",	  [STEP_DEVPTS] = "devpts",
+	[STEP_COVER] = "cover",	    [STEP_READONLY] = "readonly",
 };
 
 const char *step_name(enum step_type type)
@@ -73,8 +73,8 @@ void plan_free(struct plan *p)
 	free(p);
 }
 
-/* Who runs inside. Root's boxes have a range of ids to choose from; a user's have the user's own id,
- * under the same number, so that owners show unchanged. */
+/* Who runs inside. Root's boxes have a range of ids to choose from; a user's have the user's own
+ * id, under the same number, so that owners show unchanged. */
 static int set_identity(struct plan *p, const struct policy *policy, struct pale_err *err)
 {
 	bool wants_root = strcmp(policy->user, "root") == 0;
@@ -104,7 +104,8 @@ static void set_limits(struct plan *p, const struct policy *policy)
 	if (p->use_cgroup && g->memory)
 		p->cgroup_limits.memory_bytes = p->limits.memory_bytes;
 	if (p->use_cgroup && g->pids)
-		p->cgroup_limits.processes = p->limits.processes + 1; /* and the box's first process */
+		p->cgroup_limits.processes =
+			p->limits.processes + 1; /* and the box's first process */
 	if (p->use_cgroup && g->cpu)
 		p->cgroup_limits.cpus_milli = p->limits.cpus_milli;
 	p->sample_memory = !p->cgroup_limits.memory_bytes;
@@ -122,33 +123,42 @@ static int set_rlimits(struct plan *p, struct pale_err *err)
 {
 	const struct rlimits_mode mode = {
 		.memory = p->sample_memory,
-		/* The box's first process; where there is a group it is the one to refuse and to count that. */
+		/* The box's first process; where there is a group it is the one to refuse and to
+		   count that. */
 		.processes_extra = p->cgroup_limits.processes ? 16 : 1,
 	};
 
 	return rlimits_plan(&p->limits, &mode, &p->rlimits, err);
 }
 
-/* What was asked for and cannot be kept here stops the launch, unless the policy lets it be weaker. */
+/* What was asked for and cannot be kept here stops the launch, unless the policy lets it be weaker.
+ */
 static int check_enforceable(struct plan *p, struct pale_err *err)
 {
-	if (!p->cgroup_limits.cpus_milli && p->limits.cpus_milli < 1000 && !(p->best_effort & ITEM_CPUS))
+	if (!p->cgroup_limits.cpus_milli && p->limits.cpus_milli < 1000 &&
+	    !(p->best_effort & ITEM_CPUS))
 		return err_set(err, PALE_E_HOST, STAGE, 0,
-			       "limits.cpus: less than one processor needs a cgroup (%s); ask for 1, or allow it with "
-			       "best_effort: [cpus]", p->host.cgroup.why[0] ? p->host.cgroup.why : "none can be made");
+			       "limits.cpus: less than one processor needs a cgroup (%s); ask for "
+			       "1, or allow it with "
+			       "best_effort: [cpus]",
+			       p->host.cgroup.why[0] ? p->host.cgroup.why : "none can be made");
 	if (!p->events && !(p->best_effort & ITEM_EVENTS))
 		return err_set(err, PALE_E_HOST, STAGE, 0,
-			       "an outer sandbox already listens for refused calls, so that this box's refusals could not "
+			       "an outer sandbox already listens for refused calls, so that this "
+			       "box's refusals could not "
 			       "be logged; allow it with best_effort: [events]");
 	if (!p->host.landlock.abi && !(p->best_effort & ITEM_LANDLOCK))
 		return err_set(err, PALE_E_HOST, STAGE, 0,
-			       "this kernel offers no Landlock, the second lock on files and the only one on signals "
-			       "and abstract sockets: boot with lsm=landlock,..., use Linux 5.13 or later, or allow it "
+			       "this kernel offers no Landlock, the second lock on files and the "
+			       "only one on signals "
+			       "and abstract sockets: boot with lsm=landlock,..., use Linux 5.13 "
+			       "or later, or allow it "
 			       "with best_effort: [landlock]");
 	return 0;
 }
 
-static void set_confinement(struct plan *p, const struct policy *policy, const struct plan_request *req)
+static void set_confinement(struct plan *p, const struct policy *policy,
+			    const struct plan_request *req)
 {
 	p->profile = policy->profile;
 	p->watch_files = policy->watch_files;
@@ -198,8 +208,8 @@ int plan_make(const struct plan_request *req, struct plan **ret, struct pale_err
 	return 0;
 }
 
-/* Fields one after the other, each ended by a NUL and each list by an empty one, so that no two plans give
- * the same bytes. */
+/* Fields one after the other, each ended by a NUL and each list by an empty one, so that no two
+ * plans give the same bytes. */
 static void put(struct buf *b, const char *s)
 {
 	buf_add(b, s ? s : "", s ? strlen(s) + 1 : 1);
@@ -220,8 +230,15 @@ static void put_numbers(struct buf *b, const uint64_t *numbers, size_t n)
 int plan_digest(const struct plan *p, char ret[static 65], struct pale_err *err)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT(64 << 20);
-	const uint64_t whole[] = {p->uid, p->gid, p->user_range, p->profile, p->seccomp_watch, p->affinity,
-				  p->command.tty, p->cgroup_limits.memory_bytes, p->cgroup_limits.processes,
+	const uint64_t whole[] = {p->uid,
+				  p->gid,
+				  p->user_range,
+				  p->profile,
+				  p->seccomp_watch,
+				  p->affinity,
+				  p->command.tty,
+				  p->cgroup_limits.memory_bytes,
+				  p->cgroup_limits.processes,
 				  p->cgroup_limits.cpus_milli};
 
 	put(&b, "pale plan 1");
@@ -231,9 +248,14 @@ int plan_digest(const struct plan *p, char ret[static 65], struct pale_err *err)
 	buf_add(&b, &p->limits, sizeof(p->limits));
 	for (size_t i = 0; i < p->nsteps; i++) {
 		const struct step *s = &p->steps[i];
-		const uint64_t numbers[] = {s->type, s->size_bytes, s->inodes, s->index, s->mode,
-					    (uint64_t)s->own | (uint64_t)s->device << 1 | (uint64_t)s->is_file << 2 |
-						    (uint64_t)s->nested << 3 | (uint64_t)s->swap_owner << 4};
+		const uint64_t numbers[] = {
+			s->type,
+			s->size_bytes,
+			s->inodes,
+			s->index,
+			s->mode,
+			(uint64_t)s->own | (uint64_t)s->device << 1 | (uint64_t)s->is_file << 2 |
+				(uint64_t)s->nested << 3 | (uint64_t)s->swap_owner << 4};
 
 		put_numbers(&b, numbers, ARRAY_SIZE(numbers));
 		put(&b, s->source);

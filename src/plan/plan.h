@@ -1,9 +1,9 @@
 /* The plan: a policy resolved against this host and one command, as an ordered list of typed steps,
  * and the promises that those steps keep.
  *
- * A plan holds no descriptor and no secret. Printing it is `pale explain`; its digest is in the audit
- * log; the same policy, command and host give the same digest. The isolation backend executes the
- * steps in order and knows nothing of policies. */
+ * A plan holds no descriptor and no secret. Printing it is `pale explain`; its digest is in the
+ * audit log; the same policy, command and host give the same digest. The isolation backend executes
+ * the steps in order and knows nothing of policies. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,9 +18,9 @@
 #include "plan/host.h"
 #include "policy/policy.h"
 
-/* Where the steps find things. The new root is a directory of the scratch tmpfs, bound onto itself, and is
- * the working directory while it is filled; what is beside it builds the box and is gone with the old
- * root. */
+/* Where the steps find things. The new root is a directory of the scratch tmpfs, bound onto itself,
+ * and is the working directory while it is filled; what is beside it builds the box and is gone
+ * with the old root. */
 #define PLAN_SCRATCH ".."
 #define PLAN_DATA    "../data" /* the one tmpfs that holds what is writable */
 
@@ -52,14 +52,15 @@ struct step {
 	uint64_t size_bytes, inodes;
 	unsigned index;
 	unsigned mode;
-	bool own;      /* belongs to the box's user, not to its root */
-	bool device;   /* a device node: devices stay usable on this one mount */
+	bool own;    /* belongs to the box's user, not to its root */
+	bool device; /* a device node: devices stay usable on this one mount */
 	bool is_file;
-	bool nested;   /* target lies in a mounted host directory: resolve it without links */
+	bool nested;	 /* target lies in a mounted host directory: resolve it without links */
 	bool swap_owner; /* root: the source's owner appears as the box's user */
 };
 
-/* What tells programs how large the machine is, told for the box by the supervisor while it runs. */
+/* What tells programs how large the machine is, told for the box by the supervisor while it runs.
+ */
 enum plan_view { VIEW_MEMINFO, VIEW_CPUINFO, VIEW_STAT, VIEW_COUNT };
 
 /* A promise, one line of `pale explain`. */
@@ -68,21 +69,22 @@ extern const char *const axis_names[];
 
 struct promise {
 	enum axis axis;
-	char key[24];         /* "memory" */
-	char what[200];       /* "512MiB for the whole box" */
-	char mechanism[120];  /* "cgroup v1 memory" */
-	char fallback[440];   /* in force instead of the best mechanism; empty if it is the best */
-	char uncovered[260];  /* what that does not cover; empty if nothing */
-	bool best_effort;     /* weaker than asked, and the policy allows it */
+	char key[24];	     /* "memory" */
+	char what[200];	     /* "512MiB for the whole box" */
+	char mechanism[120]; /* "cgroup v1 memory" */
+	char fallback[440];  /* in force instead of the best mechanism; empty if it is the best */
+	char uncovered[260]; /* what that does not cover; empty if nothing */
+	bool best_effort;    /* weaker than asked, and the policy allows it */
 };
 
 /* What runs in the box, and how it is connected. */
 struct plan_command {
-	char *program;     /* absolute path, in the box, of what is executed */
-	char **argv;       /* NULL-terminated */
-	char **env;        /* NULL-terminated NAME=VALUE */
-	char *cwd;         /* absolute, in the box */
-	char *code;        /* what the audit log keeps as the code: -c text or the script's content; or NULL */
+	char *program; /* absolute path, in the box, of what is executed */
+	char **argv;   /* NULL-terminated */
+	char **env;    /* NULL-terminated NAME=VALUE */
+	char *cwd;     /* absolute, in the box */
+	char *code;    /* what the audit log keeps as the code: -c text or the script's content; or
+			  NULL */
 	size_t code_len;
 	bool tty;
 };
@@ -94,16 +96,16 @@ struct plan_rule {
 };
 
 struct plan_collect {
-	char *path;     /* in the box */
-	char *name;     /* directory in the data tmpfs, or NULL: a tmpfs of its own at path */
-	char *dest;     /* on the host */
+	char *path; /* in the box */
+	char *name; /* directory in the data tmpfs, or NULL: a tmpfs of its own at path */
+	char *dest; /* on the host */
 	uint64_t size_bytes;
 };
 
 struct plan_overlay {
 	unsigned index; /* u<index> in the data tmpfs */
-	char *path;     /* in the box */
-	char *root;     /* on the host */
+	char *path;	/* in the box */
+	char *root;	/* on the host */
 };
 
 struct plan {
@@ -127,34 +129,34 @@ struct plan {
 	enum policy_watch watch_files;
 	unsigned best_effort;
 	char *user, *home;
-	unsigned uid, gid;          /* inside */
-	unsigned counts[4];         /* file entries by enum policy_access */
-	bool user_range;            /* root: a range of host uids; else one uid mapped to itself */
+	unsigned uid, gid;  /* inside */
+	unsigned counts[4]; /* file entries by enum policy_access */
+	bool user_range;    /* root: a range of host uids; else one uid mapped to itself */
 	bool landlock;
 	bool use_cgroup;
-	bool join_cgroup;           /* v1: the box's first process puts itself into its groups */
+	bool join_cgroup; /* v1: the box's first process puts itself into its groups */
 	struct cgroup_limits cgroup_limits; /* zero where a limit is not kept by a group */
-	bool sample_memory, sample_cpu;     /* kept by the supervisor's accounting */
-	bool events;                /* a seccomp listener reports what was refused */
-	unsigned seccomp_watch;     /* enum seccomp_watch */
-	unsigned affinity;          /* processors the box may run on; 0: all */
+	bool sample_memory, sample_cpu;	    /* kept by the supervisor's accounting */
+	bool events;			    /* a seccomp listener reports what was refused */
+	unsigned seccomp_watch;		    /* enum seccomp_watch */
+	unsigned affinity;		    /* processors the box may run on; 0: all */
 };
 
 /* What the caller asked to run. Strings are borrowed; NULL where not given. */
 struct plan_request {
 	const struct policy *policy;
-	const char *const *argv;  /* the command, or the script and its arguments */
-	const char *code;         /* -c: run it with `lang` */
+	const char *const *argv; /* the command, or the script and its arguments */
+	const char *code;	 /* -c: run it with `lang` */
 	const char *lang;
-	const char *cwd;          /* the caller's working directory */
-	char *const *env;         /* the caller's environment: to find the command, never passed on */
+	const char *cwd;  /* the caller's working directory */
+	char *const *env; /* the caller's environment: to find the command, never passed on */
 	bool tty;
-	bool ordered;             /* the order between stdout and stderr matters */
+	bool ordered; /* the order between stdout and stderr matters */
 };
 
 int plan_make(const struct plan_request *req, struct plan **ret, struct pale_err *err) _must_check_;
-/* Puts the promises into words; before anything below. Apart from plan_make(), so that a run can do it
- * while its box is being built. */
+/* Puts the promises into words; before anything below. Apart from plan_make(), so that a run can do
+ * it while its box is being built. */
 int plan_promise(struct plan *p, struct pale_err *err) _must_check_;
 void plan_free(struct plan *p);
 static inline void plan_freep(struct plan **p)

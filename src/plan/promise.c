@@ -14,7 +14,8 @@ static struct promise *add(struct plan *p, enum axis axis, const char *key)
 {
 	struct promise *promise = &p->promises[p->npromises];
 
-	/* The list below is far shorter than MAX_PROMISES but for what a policy adds; see add_files(). */
+	/* The list below is far shorter than MAX_PROMISES but for what a policy adds; see
+	 * add_files(). */
 	if (p->npromises == MAX_PROMISES)
 		return &p->promises[MAX_PROMISES - 1];
 	p->npromises++;
@@ -51,13 +52,17 @@ static void add_files(struct plan *p)
 	const unsigned *counts = p->counts;
 	char size[NUM_TEXT];
 
-	SAY(it->what, "a fresh root: the host's /usr read-only, a made /etc, and nothing else of the host");
+	SAY(it->what,
+	    "a fresh root: the host's /usr read-only, a made /etc, and nothing else of the host");
 	SAY(it->mechanism, "mount namespace, pivot_root, mount_setattr read-only nosuid nodev");
 
 	if (counts[ACCESS_READ] || counts[ACCESS_OVERLAY]) {
 		it = add(p, AXIS_FILES, "sources");
-		SAY(it->what, "%u mounted read-only and %u copy-on-write; nothing is written to the host; sockets, "
-		    "FIFOs and devices in them lead nowhere", counts[ACCESS_READ], counts[ACCESS_OVERLAY]);
+		SAY(it->what,
+		    "%u mounted read-only and %u copy-on-write; nothing is written to the host; "
+		    "sockets, "
+		    "FIFOs and devices in them lead nowhere",
+		    counts[ACCESS_READ], counts[ACCESS_OVERLAY]);
 		SAY(it->mechanism, "overlayfs over id-%s clones of the sources, nodev",
 		    p->user_range ? "mapped" : "preserving");
 	}
@@ -71,7 +76,8 @@ static void add_files(struct plan *p)
 	if (p->landlock) {
 		SAY(it->mechanism, "Landlock ABI %d", p->host.landlock.abi);
 		if (p->host.landlock.lacks[0])
-			SAY(it->uncovered, "this kernel's Landlock lacks: %s", p->host.landlock.lacks);
+			SAY(it->uncovered, "this kernel's Landlock lacks: %s",
+			    p->host.landlock.lacks);
 	} else {
 		SAY(it->mechanism, "none");
 		SAY(it->fallback, "mounts alone");
@@ -85,15 +91,17 @@ static void add_files(struct plan *p)
 	} else if (p->watch_files == WATCH_WRITES) {
 		SAY(it->what, "each refused open for writing or change of a name is an event");
 		SAY(it->mechanism, "seccomp notification of opens for writing");
-		SAY(it->uncovered, "refused reads are refused, but not seen; audit: {files: all} reports them");
+		SAY(it->uncovered,
+		    "refused reads are refused, but not seen; audit: {files: all} reports them");
 	} else {
 		SAY(it->what, "refused accesses are refused, but not seen");
 		SAY(it->mechanism, "none");
-		SAY(it->uncovered, "what the kernel refuses by itself makes no event; audit: {files: all} reports it");
+		SAY(it->uncovered, "what the kernel refuses by itself makes no event; audit: "
+				   "{files: all} reports it");
 	}
 	it = add(p, AXIS_FILES, "disk");
-	SAY(it->what, "%s and %llu inodes for all writable places together", num_format_size(size, p->limits.disk_bytes),
-	    (unsigned long long)p->limits.inodes);
+	SAY(it->what, "%s and %llu inodes for all writable places together",
+	    num_format_size(size, p->limits.disk_bytes), (unsigned long long)p->limits.inodes);
 	SAY(it->mechanism, "tmpfs size and nr_inodes, counted as the box's memory");
 	it = add(p, AXIS_FILES, "file_size");
 	SAY(it->what, "%s a file", num_format_size(size, p->limits.file_size_bytes));
@@ -107,15 +115,19 @@ static void add_network(struct plan *p)
 	SAY(it->what, "no way out; loopback works");
 	SAY(it->mechanism, "an empty network namespace");
 	it = add(p, AXIS_NETWORK, "sockets");
-	SAY(it->what, p->profile == PROFILE_STRICT ? "Unix socket pairs only"
-						   : "Unix, IPv4, IPv6 and route netlink sockets only; none of the host's");
+	SAY(it->what,
+	    p->profile == PROFILE_STRICT
+		    ? "Unix socket pairs only"
+		    : "Unix, IPv4, IPv6 and route netlink sockets only; none of the host's");
 	SAY(it->mechanism, "seccomp filter on socket families%s",
 	    p->host.landlock.abi >= 6 ? ", Landlock scope for abstract sockets" : "");
 	it = add(p, AXIS_NETWORK, "attempts");
 	if (p->events) {
-		SAY(it->what, "each attempt to leave is an event with destination and program; each name asked for "
-		    "is answered \"no such name\" and is an event");
-		SAY(it->mechanism, "seccomp notification; a DNS answerer in the box's first process");
+		SAY(it->what, "each attempt to leave is an event with destination and program; "
+			      "each name asked for "
+			      "is answered \"no such name\" and is an event");
+		SAY(it->mechanism,
+		    "seccomp notification; a DNS answerer in the box's first process");
 	} else {
 		SAY(it->what, "attempts fail; names asked for are events");
 		SAY(it->mechanism, "a DNS answerer in the box's first process");
@@ -131,28 +143,35 @@ static void add_kernel(struct plan *p)
 					       "ordinary programs and nested sandboxes"};
 	struct promise *it = add(p, AXIS_KERNEL, "calls");
 
-	SAY(it->what, "only the system calls of %s; i386 and x32 refused; a refused call gives an errno%s",
+	SAY(it->what,
+	    "only the system calls of %s; i386 and x32 refused; a refused call gives an errno%s",
 	    profiles[p->profile], p->events ? " and an event" : "");
-	SAY(it->mechanism, "seccomp filter %.12s%s", seccomp_version(), p->events ? " with user notification" : "");
+	SAY(it->mechanism, "seccomp filter %.12s%s", seccomp_version(),
+	    p->events ? " with user notification" : "");
 	if (!p->events) {
 		SAY(it->fallback, "no notification: an outer sandbox listens already");
 		SAY(it->uncovered, "refused calls make no event");
 		it->best_effort = true;
 	}
 	it = add(p, AXIS_KERNEL, "privileges");
-	SAY(it->what, "no capabilities, none to be gained; no key, signal or descriptor of the caller");
-	SAY(it->mechanism, "user namespace, no capabilities, no-root secure bits, no_new_privs, new session and keyring");
+	SAY(it->what,
+	    "no capabilities, none to be gained; no key, signal or descriptor of the caller");
+	SAY(it->mechanism, "user namespace, no capabilities, no-root secure bits, no_new_privs, "
+			   "new session and keyring");
 	it = add(p, AXIS_KERNEL, "identity");
 	if (p->user_range) {
 		SAY(it->what, "host ids that no other box and nobody else has");
 		SAY(it->mechanism, "user namespace over a range of 65536 host ids");
 	} else {
-		SAY(it->what, "%s inside is uid %u outside; two boxes of one user share it", p->user, p->host.uid);
+		SAY(it->what, "%s inside is uid %u outside; two boxes of one user share it",
+		    p->user, p->host.uid);
 		SAY(it->mechanism, "user namespace over the caller's own id");
-		SAY(it->uncovered, "the caller's supplementary groups stay in force on what is mounted");
+		SAY(it->uncovered,
+		    "the caller's supplementary groups stay in force on what is mounted");
 	}
 	it = add(p, AXIS_KERNEL, "processes");
-	SAY(it->what, "sees, signals and traces only its own processes; dies whole with its supervisor");
+	SAY(it->what,
+	    "sees, signals and traces only its own processes; dies whole with its supervisor");
 	SAY(it->mechanism, "pid, ipc, uts and cgroup namespaces, parent-death signal%s",
 	    p->host.landlock.abi >= 6 ? ", Landlock scope for signals" : "");
 }
@@ -168,9 +187,12 @@ static void add_memory(struct plan *p)
 		SAY(it->mechanism, "%s memory%s", group(p), p->host.cgroup.swap ? " and swap" : "");
 		return;
 	}
-	SAY(it->mechanism, "RLIMIT_DATA a process, tmpfs sizes, and the supervisor's accounting (PSS)");
-	SAY(it->fallback, "no memory cgroup: %s", p->host.cgroup.why[0] ? p->host.cgroup.why : "none can be made");
-	SAY(it->uncovered, "several processes can pass the limit together for the milliseconds between two samples");
+	SAY(it->mechanism,
+	    "RLIMIT_DATA a process, tmpfs sizes, and the supervisor's accounting (PSS)");
+	SAY(it->fallback, "no memory cgroup: %s",
+	    p->host.cgroup.why[0] ? p->host.cgroup.why : "none can be made");
+	SAY(it->uncovered, "several processes can pass the limit together for the milliseconds "
+			   "between two samples");
 }
 
 static void add_resources(struct plan *p)
@@ -181,22 +203,26 @@ static void add_resources(struct plan *p)
 	SAY(it->what, "%s", num_format_duration(text, p->limits.wall_ms));
 	SAY(it->mechanism, "the supervisor's timer");
 	it = add(p, AXIS_RESOURCES, "cpu");
-	SAY(it->what, "%s of processor time for the whole box", num_format_duration(text, p->limits.cpu_ms));
+	SAY(it->what, "%s of processor time for the whole box",
+	    num_format_duration(text, p->limits.cpu_ms));
 	if (p->sample_cpu) {
 		SAY(it->mechanism, "the supervisor's accounting, RLIMIT_CPU a process");
 		SAY(it->fallback, "no cpu accounting cgroup: %s",
 		    p->host.cgroup.why[0] ? p->host.cgroup.why : "none can be made");
 		SAY(it->uncovered, "a process that ends between two samples is counted at its end");
 	} else {
-		SAY(it->mechanism, "%s cpu time, read by the supervisor; RLIMIT_CPU a process", group(p));
+		SAY(it->mechanism, "%s cpu time, read by the supervisor; RLIMIT_CPU a process",
+		    group(p));
 	}
 	it = add(p, AXIS_RESOURCES, "cpus");
 	SAY(it->what, "%s processors' worth", num_format_milli(text, p->limits.cpus_milli));
 	if (p->cgroup_limits.cpus_milli) {
 		SAY(it->mechanism, "%s quota; affinity to %u", group(p), p->affinity);
 	} else {
-		SAY(it->mechanism, "affinity to %u processor%s", p->affinity, p->affinity == 1 ? "" : "s");
-		SAY(it->fallback, "no cpu cgroup: %s", p->host.cgroup.why[0] ? p->host.cgroup.why : "none can be made");
+		SAY(it->mechanism, "affinity to %u processor%s", p->affinity,
+		    p->affinity == 1 ? "" : "s");
+		SAY(it->fallback, "no cpu cgroup: %s",
+		    p->host.cgroup.why[0] ? p->host.cgroup.why : "none can be made");
 		if (p->limits.cpus_milli < 1000) {
 			SAY(it->uncovered, "a whole processor can be used");
 			it->best_effort = true;
@@ -206,13 +232,15 @@ static void add_resources(struct plan *p)
 	it = add(p, AXIS_RESOURCES, "processes");
 	SAY(it->what, "%llu processes and threads", (unsigned long long)p->limits.processes);
 	SAY(it->mechanism, "%s%sRLIMIT_NPROC, which the kernel counts in the box's user namespace",
-	    p->cgroup_limits.processes ? group(p) : "", p->cgroup_limits.processes ? " pids; " : "");
+	    p->cgroup_limits.processes ? group(p) : "",
+	    p->cgroup_limits.processes ? " pids; " : "");
 	it = add(p, AXIS_RESOURCES, "open_files");
 	SAY(it->what, "%llu a process", (unsigned long long)p->limits.open_files);
 	SAY(it->mechanism, "RLIMIT_NOFILE");
 	it = add(p, AXIS_RESOURCES, "output");
 	SAY(it->what, "%s of each stream is kept, half head and half tail; at %s the run is ended",
-	    num_format_size(text, p->limits.output_bytes), num_format_size(other, p->limits.output_total_bytes));
+	    num_format_size(text, p->limits.output_bytes),
+	    num_format_size(other, p->limits.output_total_bytes));
 	SAY(it->mechanism, "the supervisor reads the pipes");
 }
 

@@ -1,5 +1,5 @@
-/* The promises of a plan, in words: what each axis holds, by which mechanism, and what a fallback does
- * not cover. Private to src/plan. */
+/* The promises of a plan, in words: what each axis holds, by which mechanism, and what a fallback
+ * does not cover. Private to src/plan. */
 #pragma once
 
 #include "plan/plan.h"

@@ -1,20 +1,23 @@
-/* Attempts: see events.h. In the supervisor; everything named here comes from the box, is bounded, and
- * goes through audit_text() before it is written. */
+/* Attempts: see events.h. In the supervisor; everything named here comes from the box, is bounded,
+ * and goes through audit_text() before it is written. */
 #include "events.h"
 
 #include <string.h>
 
 #include "base/str.h"
 
-#define STAGE       "supervise"
-#define MAX_LIST    128 /* different attempts of a kind in the result; the log has them all, or their exact counts */
+#define STAGE "supervise"
+#define MAX_LIST                                                                                \
+	128 /* different attempts of a kind in the result; the log has them all, or their exact \
+	       counts */
 #define MAX_LOOKUPS 256 /* different names told singly */
 
 struct events {
 	struct audit *log;
-	json_t *blocked;      /* array of objects; the key that makes them alike is "key" until the end */
-	json_t *keys;         /* key -> index */
-	json_t *lookups;      /* name -> times asked beyond the first */
+	json_t *blocked; /* array of objects; the key that makes them alike is "key" until the end
+			  */
+	json_t *keys;	 /* key -> index */
+	json_t *lookups; /* name -> times asked beyond the first */
 	uint64_t more_lookups;
 	size_t listed[NOTIFY_KINDS + 1]; /* by enum notify_kind; DNS last */
 	uint64_t unlisted;
@@ -124,18 +127,20 @@ void events_notify(struct events *e, const struct notify_event *event)
 		json_object_set_new(body, "pid", json_integer(event->pid));
 	if (event->comm[0] && event->exe[0])
 		set_text(body, "comm", event->comm, 64);
-	append(e, event->is_total ? "supervise" : "confine", event->is_total ? "events.suppressed" : names[event->kind],
-	       body);
+	append(e, event->is_total ? "supervise" : "confine",
+	       event->is_total ? "events.suppressed" : names[event->kind], body);
 
 	json_object_set_new(entry, "kind", json_string(kinds[event->kind]));
 	add_what(entry, event);
 	buf_addf(&key, "%s/%d/", kinds[event->kind], (int)event->op);
 	str_escape(&key, event->call, strlen(event->call));
-	buf_addf(&key, "/%s/%s/%u/%s/", event->detail, event->address, event->port, event->protocol);
+	buf_addf(&key, "/%s/%s/%u/%s/", event->detail, event->address, event->port,
+		 event->protocol);
 	str_escape(&key, event->path, strlen(event->path));
 	buf_adds(&key, "/");
 	str_escape(&key, program_of(event), strlen(program_of(event)));
-	list(e, (int)event->kind, key.data, entry, event->is_overflow ? event->count : event->total);
+	list(e, (int)event->kind, key.data, entry,
+	     event->is_overflow ? event->count : event->total);
 }
 
 void events_lookup(struct events *e, const struct init_message *m, const char *program)
@@ -151,12 +156,14 @@ void events_lookup(struct events *e, const struct init_message *m, const char *p
 		return;
 	}
 	if (times) {
-		json_object_set_new(e->lookups, name.data, json_integer(json_integer_value(times) + 1));
+		json_object_set_new(e->lookups, name.data,
+				    json_integer(json_integer_value(times) + 1));
 	} else {
 		json_t *body = json_object();
 
 		json_object_set_new(e->lookups, name.data, json_integer(0));
-		json_object_set_new(body, "name", audit_text(m->text, m->text_len, sizeof(m->text)));
+		json_object_set_new(body, "name",
+				    audit_text(m->text, m->text_len, sizeof(m->text)));
 		json_object_set_new(body, "type", json_integer(m->type));
 		set_text(body, "program", program, 256);
 		append(e, "init", "dns.blocked", body);
@@ -166,7 +173,8 @@ void events_lookup(struct events *e, const struct init_message *m, const char *p
 	json_object_set_new(entry, "name", audit_text(m->text, m->text_len, sizeof(m->text)));
 	set_text(entry, "program", program, 256);
 	buf_addf(&key, "dns/%s", name.data);
-	list(e, NOTIFY_KINDS, key.data, entry, (uint64_t)(times ? json_integer_value(times) + 2 : 1));
+	list(e, NOTIFY_KINDS, key.data, entry,
+	     (uint64_t)(times ? json_integer_value(times) + 2 : 1));
 }
 
 void events_flush(struct events *e)
@@ -174,11 +182,13 @@ void events_flush(struct events *e)
 	const char *name;
 	json_t *times;
 
-	json_object_foreach(e->lookups, name, times) {
+	json_object_foreach(e->lookups, name, times)
+	{
 		if (json_integer_value(times) == 0)
 			continue;
 		append(e, "supervise", "events.suppressed",
-		       json_pack("{ss ss sI}", "of", "dns.blocked", "key", name, "count", json_integer_value(times)));
+		       json_pack("{ss ss sI}", "of", "dns.blocked", "key", name, "count",
+				 json_integer_value(times)));
 	}
 	json_object_clear(e->lookups);
 	if (e->more_lookups)
@@ -202,6 +212,7 @@ json_t *events_blocked(const struct events *e)
 	json_t *a = json_deep_copy(e->blocked);
 
 	if (a && e->unlisted)
-		json_array_append_new(a, json_pack("{ss sI}", "kind", "more", "count", (json_int_t)e->unlisted));
+		json_array_append_new(
+			a, json_pack("{ss sI}", "kind", "more", "count", (json_int_t)e->unlisted));
 	return a;
 }

@@ -1,8 +1,8 @@
 /* What a box left: `write` directories collected to the host, overlays captured for review.
  *
- * Runs in the supervisor when nothing of the box is alive; the trees are hostile in names and contents,
- * and are read by a child that has nothing to lose (src/files). A failure is in the log and the
- * result; the others go on. */
+ * Runs in the supervisor when nothing of the box is alive; the trees are hostile in names and
+ * contents, and are read by a child that has nothing to lose (src/files). A failure is in the log
+ * and the result; the others go on. */
 #include <fcntl.h>
 #include <string.h>
 
@@ -32,10 +32,11 @@ static void collect_one(struct run *run, const struct plan_collect *c, int fd)
 {
 	struct collect_report report = {0};
 	struct pale_err err;
-	json_t *entry = json_pack("{so so}", "path", audit_text(c->path, strlen(c->path), 4096), "to",
-				  audit_text(c->dest, strlen(c->dest), 4096));
+	json_t *entry = json_pack("{so so}", "path", audit_text(c->path, strlen(c->path), 4096),
+				  "to", audit_text(c->dest, strlen(c->dest), 4096));
 
-	if (collect_tree(fd, run->box.userns_fd, c->dest, c->size_bytes, note_refusal, run, &report, &err) < 0)
+	if (collect_tree(fd, run->box.userns_fd, c->dest, c->size_bytes, note_refusal, run, &report,
+			 &err) < 0)
 		note_error(run, entry, &err);
 	json_object_set_new(entry, "files", json_integer((json_int_t)report.files));
 	json_object_set_new(entry, "directories", json_integer((json_int_t)report.directories));
@@ -46,7 +47,8 @@ static void collect_one(struct run *run, const struct plan_collect *c, int fd)
 	run_log(run, STAGE, "collect.done", entry);
 }
 
-static void capture_one(struct run *run, const struct plan_overlay *o, unsigned n, int64_t started_ns)
+static void capture_one(struct run *run, const struct plan_overlay *o, unsigned n,
+			int64_t started_ns)
 {
 	struct changes_source source = {
 		.userns_fd = run->box.userns_fd,
@@ -63,7 +65,8 @@ static void capture_one(struct run *run, const struct plan_overlay *o, unsigned 
 	snprintf(name, sizeof(name), "u%u", o->index);
 	upper = fd_open_beneath(run->box.data_fd, name, O_RDONLY | O_DIRECTORY, 0);
 	source.upper_fd = upper;
-	entry = json_pack("{sI so so}", "n", (json_int_t)n, "root", audit_text(o->root, strlen(o->root), 4096), "path",
+	entry = json_pack("{sI so so}", "n", (json_int_t)n, "root",
+			  audit_text(o->root, strlen(o->root), 4096), "path",
 			  audit_text(o->path, strlen(o->path), 4096));
 	if (upper < 0)
 		err_set(&err, PALE_E_SYSTEM, STAGE, -upper, "cannot open the changes");

@@ -1,8 +1,8 @@
-/* Limits that the supervisor watches: wall time by a timer, processor time and (where no cgroup does it)
- * memory by reading counters, disk by the fill of the box's tmpfs.
+/* Limits that the supervisor watches: wall time by a timer, processor time and (where no cgroup
+ * does it) memory by reading counters, disk by the fill of the box's tmpfs.
  *
- * The next look is taken when a limit could first be reached, so that an idle box costs a wake-up every
- * half second and a busy one is ended within a few milliseconds of its limit. */
+ * The next look is taken when a limit could first be reached, so that an idle box costs a wake-up
+ * every half second and a busy one is ended within a few milliseconds of its limit. */
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
@@ -11,13 +11,14 @@
 #include "base/clock.h"
 #include "supervise/run.h"
 
-#define STAGE       "supervise"
+#define STAGE	    "supervise"
 #define LOOK_MAX_MS 500
 #define LOOK_MIN_MS 5
 
 static void look_again(struct run *run, uint64_t ms)
 {
-	struct timeval tv = {.tv_sec = (time_t)(ms / 1000), .tv_usec = (suseconds_t)(ms % 1000) * 1000};
+	struct timeval tv = {.tv_sec = (time_t)(ms / 1000),
+			     .tv_usec = (suseconds_t)(ms % 1000) * 1000};
 
 	event_add(run->sample, &tv);
 }
@@ -77,7 +78,8 @@ static void check_cpu(struct run *run, uint64_t cpu_us, bool final)
 		run_limit(run, LIMIT_CPU, cpu_us / 1000, run->plan->limits.cpu_ms, !final);
 }
 
-/* The kernel kills first and tells then, so the main process's end may be known before what caused it. */
+/* The kernel kills first and tells then, so the main process's end may be known before what caused
+ * it. */
 static void memory_over(struct run *run, uint64_t used)
 {
 	const struct result *r = run->result;
@@ -102,7 +104,8 @@ static uint64_t look(struct run *run, bool final)
 		if (!run->plan->sample_memory && g.oom_kills)
 			memory_over(run, g.memory_peak_bytes);
 		if (g.processes_refused)
-			run_limit(run, LIMIT_PROCESSES, limits->processes, limits->processes, false);
+			run_limit(run, LIMIT_PROCESSES, limits->processes, limits->processes,
+				  false);
 	}
 	if (run->usage && !final) {
 		if (usage_sample(run->usage, &now, NULL) == 0)
@@ -116,10 +119,13 @@ static uint64_t look(struct run *run, bool final)
 		if (now.memory_over)
 			run_limit(run, LIMIT_MEMORY, now.memory_bytes, limits->memory_bytes, true);
 		if (now.processes_over)
-			run_limit(run, LIMIT_PROCESSES, limits->processes, limits->processes, false);
+			run_limit(run, LIMIT_PROCESSES, limits->processes, limits->processes,
+				  false);
 	}
 	/* Not before all its processors together could have used up what is left. */
-	left_us = limits->cpu_ms > run->result->cpu_ms ? (limits->cpu_ms - run->result->cpu_ms) * 1000 : 0;
+	left_us = limits->cpu_ms > run->result->cpu_ms
+			  ? (limits->cpu_ms - run->result->cpu_ms) * 1000
+			  : 0;
 	if (left_us / run->plan->affinity / 1000 < next)
 		next = left_us / run->plan->affinity / 1000;
 	return next < LOOK_MIN_MS ? LOOK_MIN_MS : next;
@@ -136,8 +142,8 @@ static void on_sample(evutil_socket_t fd, short what, void *arg)
 		look_again(run, next);
 }
 
-/* The kernel killed something of the box because its memory was used up. Part of a box is worth nothing:
- * all of it ends. */
+/* The kernel killed something of the box because its memory was used up. Part of a box is worth
+ * nothing: all of it ends. */
 static void on_memory_event(evutil_socket_t fd, short what, void *arg)
 {
 	struct run *run = arg;
@@ -178,7 +184,8 @@ int limits_start(struct run *run, struct pale_err *err)
 	run->sample = event_new(run->base, -1, 0, on_sample, run);
 	if (!run->wall || !run->sample || event_add(run->wall, &wall) < 0)
 		return err_nomem(err, STAGE);
-	if (run->plan->sample_memory || run->plan->sample_cpu || !run->plan->cgroup_limits.processes) {
+	if (run->plan->sample_memory || run->plan->sample_cpu ||
+	    !run->plan->cgroup_limits.processes) {
 		r = start_sampling(run, err);
 		if (r < 0)
 			return r;
@@ -196,8 +203,8 @@ int limits_start(struct run *run, struct pale_err *err)
 void limits_finish(struct run *run)
 {
 	(void)look(run, true);
-	/* Where nobody counted, init did, for what ended; it is of the box, so it can only be believed as
-	 * far as it goes. */
+	/* Where nobody counted, init did, for what ended; it is of the box, so it can only be
+	 * believed as far as it goes. */
 	if (run->plan->sample_cpu && run->init_cpu_us / 1000 > run->result->cpu_ms)
 		run->result->cpu_ms = run->init_cpu_us / 1000;
 	if (run->plan->sample_memory && run->init_max_rss_bytes > run->result->memory_peak_bytes)

@@ -153,7 +153,7 @@ static void name_call(const struct seccomp_data *d, char *ret, size_t size)
 	}
 }
 
-static bool still_there(const struct notify_call *call)
+bool notify_still_there(const struct notify_call *call)
 {
 	uint64_t id = call->req->id;
 
@@ -169,7 +169,7 @@ void notify_report(struct notify_call *call, struct notify_event *ev)
 	notify_read_program(call->pid, ev);
 	/* Had the process died, its number could be another's by now, and what was read too. A
 	 * refused call is counted all the same: it was made; only the program is not known. */
-	if (!still_there(call)) {
+	if (!notify_still_there(call)) {
 		if (ev->kind != NOTIFY_CALL)
 			return;
 		ev->pid = 0;
@@ -209,6 +209,11 @@ static int decide(struct notify_call *call)
 		if (notify_is_output(d->nr)) {
 			if (n->config.on_output_write)
 				n->config.on_output_write(n->config.arg, call->pid);
+		} else if (d->nr == SYS_sysinfo) {
+			int r = notify_sysinfo(call, n->config.memory_bytes);
+
+			call->answered = r == 0;
+			return r == -EFAULT ? EFAULT : 0;
 		} else if (notify_is_net(d->nr)) {
 			notify_net(call);
 		} else {
@@ -265,7 +270,7 @@ static int handle_one(struct notify *n)
 	memset(n->resp, 0, n->resp_size);
 	n->resp->id = n->req->id;
 	n->resp->error = -error;
-	n->resp->flags = error ? 0 : (__u32)SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+	n->resp->flags = error || call.answered ? 0 : (__u32)SECCOMP_USER_NOTIF_FLAG_CONTINUE;
 	n->answered++;
 	if (ioctl(n->config.listener, SECCOMP_IOCTL_NOTIF_SEND, n->resp) < 0 && errno != ENOENT)
 		return -errno;

@@ -62,7 +62,8 @@ struct notify_event {
 /* Called within notify_handle() and notify_flush(). Must not call notify_*(). */
 typedef void notify_sink(void *arg, const struct notify_event *event);
 
-/* A process is about to write to its descriptor 1 or 2: drain what came before now. Must not block. */
+/* A process is about to write to its descriptor 1 or 2: drain what came before now. Must not block.
+ */
 typedef void notify_output(void *arg, pid_t pid);
 
 struct notify_config {
@@ -71,7 +72,8 @@ struct notify_config {
 	unsigned watch;
 	int root; /* O_PATH descriptor of the box's root, to resolve paths in; borrowed; -1: that of
 		   * the process in question */
-	unsigned singly; /* events that are alike are told singly up to this many; 0: 20 */
+	uint64_t memory_bytes; /* what sysinfo() tells; 0: what the kernel says */
+	unsigned singly;       /* events that are alike are told singly up to this many; 0: 20 */
 	notify_sink *sink;
 	notify_output *on_output_write; /* may be NULL */
 	void *arg;

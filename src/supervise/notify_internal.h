@@ -15,6 +15,7 @@ struct notify_call {
 	pid_t pid;
 	const uint64_t *args;
 	int nr;
+	bool answered; /* with success, without going on */
 };
 
 /* notify_read.c: all of it is the box's memory or chosen by it. */
@@ -43,6 +44,9 @@ void notify_mounts_free(struct notify_mounts *m);
  */
 bool notify_mounts_have(const struct notify_mounts *m, char *path);
 
+/* notify_sysinfo.c: answers with the box's size. 0, -ENOSYS (let it go on) or -EFAULT. */
+int notify_sysinfo(struct notify_call *call, uint64_t memory_bytes) _must_check_;
+
 /* notify_detail.c */
 void notify_detail(int nr, const uint64_t args[6], char *ret, size_t size);
 
@@ -51,6 +55,8 @@ void notify_detail(int nr, const uint64_t args[6], char *ret, size_t size);
 void notify_report(struct notify_call *call, struct notify_event *ev);
 /* This process is about to ask the box's resolver for a name. */
 void notify_resolver(const struct notify_call *call);
+/* Whether the process still waits for the answer, so that its number is its own. */
+bool notify_still_there(const struct notify_call *call);
 /* The scratch event, empty. */
 struct notify_event *notify_scratch(struct notify *n);
 

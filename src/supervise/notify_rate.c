@@ -1,9 +1,10 @@
 /* How many events of each sort there were: exactly, in bounded memory, whatever the box does.
  *
  * Events that are alike (kind, call, operation, destination, path, program) share an entry; a box
- * that makes more sorts than there are entries has the rest counted together per kind. Each kind has
- * its share of the entries, so that noise of one kind does not hide another. In the supervisor. The strings are hostile, and a box may aim at one slot of the table with all of them:
- * the hash is keyed with random bytes, and a look-up takes at most PROBES steps. */
+ * that makes more sorts than there are entries has the rest counted together per kind. Each kind
+ * has its share of the entries, so that noise of one kind does not hide another. In the supervisor.
+ * The strings are hostile, and a box may aim at one slot of the table with all of them: the hash is
+ * keyed with random bytes, and a look-up takes at most PROBES steps. */
 #include "supervise/notify_internal.h"
 
 #include <stdlib.h>

@@ -93,8 +93,8 @@ void notify_read_program(pid_t pid, struct notify_event *ev)
 		ev->exe[0] = 0;
 }
 
-/* By the name that the kernel gives to the socket's file. A copy of the descriptor would tell more, and
- * make us the one to close it last: with SO_LINGER that takes as long as the box likes. */
+/* By the name that the kernel gives to the socket's file. A copy of the descriptor would tell more,
+ * and make us the one to close it last: with SO_LINGER that takes as long as the box likes. */
 const char *notify_read_protocol(pid_t pid, int fd)
 {
 	static const struct {

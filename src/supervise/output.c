@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-#define STAGE       "supervise"
+#define STAGE	    "supervise"
 #define CHUNK_BYTES 65536
 /* Alternating one-byte writes must not cost a chunk's overhead each without end. */
 #define CHUNK_LEAST 64
@@ -83,8 +83,8 @@ static struct chunk *chunk_for(struct output *o, enum output_stream stream, bool
 	return c;
 }
 
-static int append(struct output *o, enum output_stream stream, bool tail, const char *data, size_t len,
-		  struct pale_err *err)
+static int append(struct output *o, enum output_stream stream, bool tail, const char *data,
+		  size_t len, struct pale_err *err)
 {
 	while (len) {
 		struct chunk *c = chunk_for(o, stream, tail, len);
@@ -113,8 +113,8 @@ static int append(struct output *o, enum output_stream stream, bool tail, const 
 	return 0;
 }
 
-/* Gives up the oldest of the tail until it fits. Emptied chunks stay in the list only if they are the
- * last; the others are unlinked when a whole one is empty. */
+/* Gives up the oldest of the tail until it fits. Emptied chunks stay in the list only if they are
+ * the last; the others are unlinked when a whole one is empty. */
 static void trim(struct output *o, enum output_stream stream)
 {
 	struct stream *s = &o->streams[stream];
@@ -133,7 +133,8 @@ static void trim(struct output *o, enum output_stream stream)
 		/* The next tail chunk of the same stream. */
 		do
 			o->oldest[stream] = o->oldest[stream]->next;
-		while (o->oldest[stream] && !(o->oldest[stream]->stream == stream && o->oldest[stream]->tail));
+		while (o->oldest[stream] &&
+		       !(o->oldest[stream]->stream == stream && o->oldest[stream]->tail));
 		free(c->data);
 		c->data = NULL;
 		c->cap = c->from = 0;
@@ -157,7 +158,8 @@ static void sweep(struct output *o)
 	}
 }
 
-int output_add(struct output *o, enum output_stream stream, const char *data, size_t len, struct pale_err *err)
+int output_add(struct output *o, enum output_stream stream, const char *data, size_t len,
+	       struct pale_err *err)
 {
 	struct stream *s = &o->streams[stream];
 	size_t head = 0;
@@ -178,7 +180,8 @@ int output_add(struct output *o, enum output_stream stream, const char *data, si
 		s->tail += len - head - skip;
 		trim(o, stream);
 		if (o->last && !o->last->data) {
-			/* All of it was given up (a cap of 0): a chunk without memory takes nothing more. */
+			/* All of it was given up (a cap of 0): a chunk without memory takes nothing
+			 * more. */
 			o->last->from = CHUNK_BYTES;
 		}
 		sweep(o);
@@ -221,7 +224,8 @@ int output_bytes(const struct output *o, enum output_stream stream, char **ret, 
 
 static json_t *base64(const char *data, size_t len)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	_cleanup_free_ char *text = malloc(len / 3 * 4 + 5);
 	const unsigned char *p = (const unsigned char *)data;
 	size_t n = 0;
@@ -280,7 +284,8 @@ static int add_stream(const struct output *o, enum output_stream stream, json_t 
 	} else {
 		add_text(&text, bytes.data, bytes.len, &exact);
 	}
-	if (text.failed || bytes.failed || json_object_set_new(result, name, json_stringn(text.data, text.len)) < 0)
+	if (text.failed || bytes.failed ||
+	    json_object_set_new(result, name, json_stringn(text.data, text.len)) < 0)
 		return -ENOMEM;
 	snprintf(key, sizeof(key), "%s_base64", name);
 	if (!exact && json_object_set_new(result, key, base64(bytes.data, bytes.len)) < 0)
@@ -289,7 +294,8 @@ static int add_stream(const struct output *o, enum output_stream stream, json_t 
 	if (json_object_set_new(result, key, json_integer((json_int_t)s->total)) < 0)
 		return -ENOMEM;
 	snprintf(key, sizeof(key), "%s_omitted", name);
-	if (s->omitted && json_object_set_new(result, key, json_integer((json_int_t)s->omitted)) < 0)
+	if (s->omitted &&
+	    json_object_set_new(result, key, json_integer((json_int_t)s->omitted)) < 0)
 		return -ENOMEM;
 	return 0;
 }

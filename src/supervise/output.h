@@ -1,5 +1,5 @@
-/* What is kept of a run's output: the head and the tail of each stream, in the order in which it came.
- * Hostile bytes, never interpreted. */
+/* What is kept of a run's output: the head and the tail of each stream, in the order in which it
+ * came. Hostile bytes, never interpreted. */
 #pragma once
 
 #include <jansson.h>

@@ -7,25 +7,24 @@
 #include "base/num.h"
 
 static const char *const outcome_names[] = {
-	[OUTCOME_EXIT] = "exit",
-	[OUTCOME_SIGNAL] = "signal",
-	[OUTCOME_WALL] = "wall time",
-	[OUTCOME_CPU] = "cpu time",
-	[OUTCOME_MEMORY] = "memory",
-	[OUTCOME_FILE_SIZE] = "file size",
-	[OUTCOME_OUTPUT] = "output",
-	[OUTCOME_INTERRUPTED] = "interrupted",
-	[OUTCOME_DESTROYED] = "destroyed",
-	[OUTCOME_FAILED] = "failed",
+	[OUTCOME_EXIT] = "exit",	   [OUTCOME_SIGNAL] = "signal",
+	[OUTCOME_WALL] = "wall time",	   [OUTCOME_CPU] = "cpu time",
+	[OUTCOME_MEMORY] = "memory",	   [OUTCOME_FILE_SIZE] = "file size",
+	[OUTCOME_OUTPUT] = "output",	   [OUTCOME_INTERRUPTED] = "interrupted",
+	[OUTCOME_DESTROYED] = "destroyed", [OUTCOME_FAILED] = "failed",
 };
 
 static const struct {
 	const char *name, *unit;
 } limits[] = {
-	[LIMIT_WALL] = {"wall", "ms"},         [LIMIT_CPU] = {"cpu", "ms"},
-	[LIMIT_MEMORY] = {"memory", "bytes"},  [LIMIT_PROCESSES] = {"processes", ""},
-	[LIMIT_DISK] = {"disk", "bytes"},      [LIMIT_INODES] = {"inodes", ""},
-	[LIMIT_FILE_SIZE] = {"file_size", "bytes"}, [LIMIT_OUTPUT] = {"output_total", "bytes"},
+	[LIMIT_WALL] = {"wall", "ms"},
+	[LIMIT_CPU] = {"cpu", "ms"},
+	[LIMIT_MEMORY] = {"memory", "bytes"},
+	[LIMIT_PROCESSES] = {"processes", ""},
+	[LIMIT_DISK] = {"disk", "bytes"},
+	[LIMIT_INODES] = {"inodes", ""},
+	[LIMIT_FILE_SIZE] = {"file_size", "bytes"},
+	[LIMIT_OUTPUT] = {"output_total", "bytes"},
 };
 
 const char *outcome_name(enum outcome o)
@@ -98,7 +97,8 @@ const char *result_describe(const struct result *r, char *out, size_t size)
 			continue;
 		if (h->ended)
 			snprintf(out, size, "ended by its limit: %s, %s of %s", limits[i].name,
-				 format(used, (enum limit)i, h->used), format(max, (enum limit)i, h->max));
+				 format(used, (enum limit)i, h->used),
+				 format(max, (enum limit)i, h->max));
 		else
 			snprintf(out + n, size - n, "; limit hit: %s, %s", limits[i].name,
 				 format(max, (enum limit)i, h->max));
@@ -109,8 +109,9 @@ const char *result_describe(const struct result *r, char *out, size_t size)
 json_t *result_usage_json(const struct result *r)
 {
 	return json_pack("{sI sI sI sI sI sI sI sI}", "wall_ms", (json_int_t)r->wall_ms, "cpu_ms",
-			 (json_int_t)r->cpu_ms, "memory_peak_bytes", (json_int_t)r->memory_peak_bytes,
-			 "processes_peak", (json_int_t)r->processes_peak, "disk_bytes", (json_int_t)r->disk_bytes,
+			 (json_int_t)r->cpu_ms, "memory_peak_bytes",
+			 (json_int_t)r->memory_peak_bytes, "processes_peak",
+			 (json_int_t)r->processes_peak, "disk_bytes", (json_int_t)r->disk_bytes,
 			 "disk_inodes", (json_int_t)r->disk_inodes, "stdout_bytes",
 			 (json_int_t)r->output_bytes[OUTPUT_STDOUT], "stderr_bytes",
 			 (json_int_t)r->output_bytes[OUTPUT_STDERR]);
@@ -122,10 +123,11 @@ static json_t *limits_json(const struct result *r)
 
 	for (int i = 0; i < LIMIT_COUNT; i++)
 		if (r->limits[i].hit)
-			json_array_append_new(a, json_pack("{ss sI sI ss sb}", "limit", limits[i].name, "max",
-							   (json_int_t)r->limits[i].max, "used",
-							   (json_int_t)r->limits[i].used, "unit", limits[i].unit,
-							   "ended", r->limits[i].ended));
+			json_array_append_new(
+				a, json_pack("{ss sI sI ss sb}", "limit", limits[i].name, "max",
+					     (json_int_t)r->limits[i].max, "used",
+					     (json_int_t)r->limits[i].used, "unit", limits[i].unit,
+					     "ended", r->limits[i].ended));
 	return a;
 }
 

@@ -10,23 +10,32 @@
 #include "supervise/output.h"
 
 enum outcome {
-	OUTCOME_EXIT,   /* the main process ended by itself */
+	OUTCOME_EXIT,	/* the main process ended by itself */
 	OUTCOME_SIGNAL, /* a signal ended it */
-	OUTCOME_WALL,   /* limits that end a box, each with its figures */
+	OUTCOME_WALL,	/* limits that end a box, each with its figures */
 	OUTCOME_CPU,
 	OUTCOME_MEMORY,
 	OUTCOME_FILE_SIZE,
 	OUTCOME_OUTPUT,
 	OUTCOME_INTERRUPTED, /* the caller interrupted it */
 	OUTCOME_DESTROYED,   /* the caller killed it */
-	OUTCOME_FAILED,      /* Pale failed: before the code ran, or so that it had to be ended */
+	OUTCOME_FAILED,	     /* Pale failed: before the code ran, or so that it had to be ended */
 };
 
 const char *outcome_name(enum outcome o);
 
 /* Limits that were hit, whether or not that ended the box. */
-enum limit { LIMIT_WALL, LIMIT_CPU, LIMIT_MEMORY, LIMIT_PROCESSES, LIMIT_DISK, LIMIT_INODES, LIMIT_FILE_SIZE,
-	     LIMIT_OUTPUT, LIMIT_COUNT };
+enum limit {
+	LIMIT_WALL,
+	LIMIT_CPU,
+	LIMIT_MEMORY,
+	LIMIT_PROCESSES,
+	LIMIT_DISK,
+	LIMIT_INODES,
+	LIMIT_FILE_SIZE,
+	LIMIT_OUTPUT,
+	LIMIT_COUNT
+};
 
 struct limit_hit {
 	bool hit;
@@ -36,8 +45,8 @@ struct limit_hit {
 
 struct result {
 	enum outcome outcome;
-	int status;            /* exit status, or signal number */
-	int exec_error;        /* errno of an exec that failed, or 0 */
+	int status;	/* exit status, or signal number */
+	int exec_error; /* errno of an exec that failed, or 0 */
 	struct limit_hit limits[LIMIT_COUNT];
 	uint64_t wall_ms, cpu_ms, setup_us;
 	uint64_t memory_peak_bytes, processes_peak;

@@ -32,13 +32,14 @@ struct run {
 	size_t nwatched;
 	struct event *wall, *sample, *drain, *grace;
 
-	uint64_t started_us;   /* the gate opened */
+	uint64_t started_us; /* the gate opened */
 	uint64_t processes_refused;
 	unsigned interrupts;
-	bool decided;          /* the outcome is known; what comes later does not change it */
+	bool decided; /* the outcome is known; what comes later does not change it */
 	bool main_ended;
-	uint64_t init_cpu_us, init_max_rss_bytes; /* as init counted it; hostile, used where no cgroup counts */
-	struct pale_err error; /* why Pale ended it (OUTCOME_FAILED) */
+	uint64_t init_cpu_us,
+		init_max_rss_bytes; /* as init counted it; hostile, used where no cgroup counts */
+	struct pale_err error;	    /* why Pale ended it (OUTCOME_FAILED) */
 };
 
 /* Ends the box for this reason, unless another came first. */
@@ -48,7 +49,8 @@ void run_fail(struct run *run, const struct pale_err *err);
 /* Notes a limit that was hit, in the result and the log, once; ended: and ends the box. */
 void run_limit(struct run *run, enum limit limit, uint64_t used, uint64_t max, bool ended);
 /* Watches a descriptor. */
-int run_watch(struct run *run, int fd, short what, event_callback_fn fn, struct pale_err *err) _must_check_;
+int run_watch(struct run *run, int fd, short what, event_callback_fn fn,
+	      struct pale_err *err) _must_check_;
 /* Appends to the log; a failure ends the box. */
 void run_log(struct run *run, const char *stage, const char *event, json_t *body);
 

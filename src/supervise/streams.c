@@ -11,14 +11,14 @@
 
 #include "base/fd.h"
 
-#define STAGE       "supervise"
-#define BUFFER      65536
+#define STAGE	    "supervise"
+#define BUFFER	    65536
 #define BLOCKING    4096 /* PIPE_BUF: what a descriptor that polls writable takes without waiting */
-#define MAX_AT_ONCE 16   /* buffers moved before the other events get their turn */
+#define MAX_AT_ONCE 16	 /* buffers moved before the other events get their turn */
 
 /* A descriptor of the caller's that we write to. */
 struct sink {
-	int fd;        /* borrowed, or our own non-blocking one */
+	int fd;			  /* borrowed, or our own non-blocking one */
 	bool own, socket, always; /* always: a file, which is never waited for */
 };
 
@@ -60,12 +60,14 @@ static void pump_end(struct pump *p)
 	if (p->writable)
 		event_free(p->writable);
 	p->writable = NULL;
-	/* The end of input is told to a pty by its end-of-file character, to a pipe by closing it. */
+	/* The end of input is told to a pty by its end-of-file character, to a pipe by closing it.
+	 */
 	if (p == p->streams->pumps[0] && p->to.own)
 		close_fd(&p->to.fd);
 }
 
-/* Writes what can be written now. 0: all is written; 1: the sink is full; negative: the reader is gone. */
+/* Writes what can be written now. 0: all is written; 1: the sink is full; negative: the reader is
+ * gone. */
 static int pump_write(struct pump *p)
 {
 	while (p->at < p->len) {
@@ -101,8 +103,9 @@ static int pump_write(struct pump *p)
 
 static int pump_read(struct pump *p);
 
-/* Takes what a stream holds now, as far as its sink takes it. What is behind a full sink stays in the pipe, and
- * in order. What is written meanwhile is not waited for: one who never stops writing would keep us here. */
+/* Takes what a stream holds now, as far as its sink takes it. What is behind a full sink stays in
+ * the pipe, and in order. What is written meanwhile is not waited for: one who never stops writing
+ * would keep us here. */
 static void drain(struct pump *p)
 {
 	int waiting = 0;
@@ -120,8 +123,8 @@ static int pump_read(struct pump *p)
 {
 	ssize_t n;
 
-	/* The caller's descriptor blocks, and its flags are not ours to change: a read too many would
-	 * stop the supervisor, and with it every limit. */
+	/* The caller's descriptor blocks, and its flags are not ours to change: a read too many
+	 * would stop the supervisor, and with it every limit. */
 	if (p == p->streams->pumps[0] && !p->from_file) {
 		struct pollfd one = {p->from, POLLIN, 0};
 
@@ -221,7 +224,8 @@ static int pump_new(struct streams *s, int n, int from, struct sink to, struct p
 	p->to = to;
 	/* Nor can /dev/null and its like be waited for. */
 	p->from_file = n == 0 && fstat(from, &st) == 0 &&
-		       (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode) || (S_ISCHR(st.st_mode) && !isatty(from)));
+		       (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode) ||
+			(S_ISCHR(st.st_mode) && !isatty(from)));
 	if (!p->from_file) {
 		p->readable = event_new(s->c.base, from, EV_READ, on_event, p);
 		if (!p->readable || event_add(p->readable, NULL) < 0)
@@ -264,7 +268,8 @@ int streams_new(const struct streams_config *c, struct streams **ret, struct pal
 	fd_set_nonblock(box->stdout_fd, true);
 	fd_set_nonblock(box->stderr_fd, true);
 	if (c->in >= 0)
-		r = pump_new(s, 0, c->in, (struct sink){.fd = take_fd(&box->stdin_fd), .own = true}, err);
+		r = pump_new(s, 0, c->in, (struct sink){.fd = take_fd(&box->stdin_fd), .own = true},
+			     err);
 	else
 		close_fd(&box->stdin_fd);
 	if (r == 0)
@@ -291,8 +296,8 @@ void streams_free(struct streams *s)
 
 void streams_before_write(struct streams *s)
 {
-	/* Of one writer there is at most one write that was not drained, so the order of the two does not
-	 * matter here. */
+	/* Of one writer there is at most one write that was not drained, so the order of the two
+	 * does not matter here. */
 	drain(s->pumps[1]);
 	drain(s->pumps[2]);
 }

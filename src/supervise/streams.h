@@ -22,20 +22,22 @@ typedef void streams_progress(void *arg);
 
 struct streams_config {
 	struct event_base *base;
-	struct box *box;     /* its stream descriptors are used and closed here */
-	int in, out, err;    /* the caller's, borrowed; -1: none (input then ends at once) */
+	struct box *box;  /* its stream descriptors are used and closed here */
+	int in, out, err; /* the caller's, borrowed; -1: none (input then ends at once) */
 	streams_data *data;
 	streams_progress *progress;
 	void *arg;
 };
 
-int streams_new(const struct streams_config *c, struct streams **ret, struct pale_err *err) _must_check_;
+int streams_new(const struct streams_config *c, struct streams **ret,
+		struct pale_err *err) _must_check_;
 void streams_free(struct streams *s);
 
-/* A process of the box is about to write to one of its streams: what both hold now came before that. */
+/* A process of the box is about to write to one of its streams: what both hold now came before
+ * that. */
 void streams_before_write(struct streams *s);
-/* The box is dead: what is still in its pipes is all there will be; when it is passed on, `progress` is
- * called and streams_done() is true. */
+/* The box is dead: what is still in its pipes is all there will be; when it is passed on,
+ * `progress` is called and streams_done() is true. */
 void streams_box_ended(struct streams *s);
 bool streams_done(const struct streams *s);
 /* The pty's master, borrowed, or -1. */

@@ -1,5 +1,5 @@
-/* One run: see supervise.h. The order is in supervise_run(); each step leaves the run in a state that
- * clean_up() can end. */
+/* One run: see supervise.h. The order is in supervise_run(); each step leaves the run in a state
+ * that clean_up() can end. */
 #include "supervise.h"
 
 #include <event2/event.h>
@@ -18,13 +18,14 @@
 #include "supervise/run.h"
 #include "supervise/views.h"
 
-#define STAGE "supervise"
+#define STAGE	 "supervise"
 /* What a dead box left in its pipes is passed on for so long, if a limit ended it. */
 #define DRAIN_MS 2000
 /* Asked to end (SIGTERM) or left alone (SIGHUP), the command has so long for its own clean-up. */
 #define GRACE_MS 5000
 
-/* --- ending ------------------------------------------------------------------------------------ */
+/* --- ending ------------------------------------------------------------------------------------
+ */
 
 void run_end(struct run *run, enum outcome outcome)
 {
@@ -52,10 +53,8 @@ void run_log(struct run *run, const char *stage, const char *event, json_t *body
 }
 
 static const enum outcome limit_outcomes[LIMIT_COUNT] = {
-	[LIMIT_WALL] = OUTCOME_WALL,
-	[LIMIT_CPU] = OUTCOME_CPU,
-	[LIMIT_MEMORY] = OUTCOME_MEMORY,
-	[LIMIT_FILE_SIZE] = OUTCOME_FILE_SIZE,
+	[LIMIT_WALL] = OUTCOME_WALL,	 [LIMIT_CPU] = OUTCOME_CPU,
+	[LIMIT_MEMORY] = OUTCOME_MEMORY, [LIMIT_FILE_SIZE] = OUTCOME_FILE_SIZE,
 	[LIMIT_OUTPUT] = OUTCOME_OUTPUT,
 };
 
@@ -65,16 +64,19 @@ void run_limit(struct run *run, enum limit limit, uint64_t used, uint64_t max, b
 
 	if (hit->hit)
 		return;
-	*hit = (struct limit_hit){.hit = true, .ended = ended && !run->decided, .max = max, .used = used};
+	*hit = (struct limit_hit){
+		.hit = true, .ended = ended && !run->decided, .max = max, .used = used};
 	/* The box first: the log can wait for a millisecond, a bomb cannot. */
 	if (ended)
 		run_end(run, limit_outcomes[limit]);
 	run_log(run, STAGE, "limit.hit",
-		json_pack("{ss sI sI ss sb}", "limit", limit_name(limit), "max", (json_int_t)max, "used",
-			  (json_int_t)used, "unit", limit_unit(limit), "ended", hit->ended));
+		json_pack("{ss sI sI ss sb}", "limit", limit_name(limit), "max", (json_int_t)max,
+			  "used", (json_int_t)used, "unit", limit_unit(limit), "ended",
+			  hit->ended));
 }
 
-/* --- the loop ---------------------------------------------------------------------------------- */
+/* --- the loop ----------------------------------------------------------------------------------
+ */
 
 int run_watch(struct run *run, int fd, short what, event_callback_fn fn, struct pale_err *err)
 {
@@ -139,7 +141,8 @@ static void main_ended(struct run *run, const struct init_message *m)
 	} else {
 		r->outcome = OUTCOME_SIGNAL;
 		r->status = WTERMSIG(m->value);
-		if (run->interrupts && (r->status == SIGINT || r->status == SIGTERM || r->status == SIGHUP))
+		if (run->interrupts &&
+		    (r->status == SIGINT || r->status == SIGTERM || r->status == SIGHUP))
 			r->outcome = OUTCOME_INTERRUPTED;
 	}
 }
@@ -156,14 +159,16 @@ static void on_init_message(struct run *run, const struct init_message *m)
 		run->result->exec_error = m->value;
 		run->result->status = m->value == ENOENT ? 127 : 126;
 		name = run->plan->command.argv[0];
-		err_set(&run->error, PALE_E_NOTFOUND, STAGE, m->value > 0 && m->value < 4096 ? m->value : EINVAL,
+		err_set(&run->error, PALE_E_NOTFOUND, STAGE,
+			m->value > 0 && m->value < 4096 ? m->value : EINVAL,
 			"cannot run %s in the box", QUOTED(name));
 		run->decided = true;
 		run->result->outcome = OUTCOME_FAILED;
 		break;
 	case INIT_LOOKUP:
 		if (m->text_len <= sizeof(m->text))
-			events_lookup(run->events, m, run->notify ? notify_last_resolver(run->notify) : "");
+			events_lookup(run->events, m,
+				      run->notify ? notify_last_resolver(run->notify) : "");
 		break;
 	case INIT_READY:
 	case INIT_GO:
@@ -269,10 +274,11 @@ static void on_box_end(evutil_socket_t fd, short what, void *arg)
 	stop_when_done(run);
 }
 
-/* --- the caller's signals ---------------------------------------------------------------------- */
+/* --- the caller's signals ----------------------------------------------------------------------
+ */
 
-/* The first one is the command's to handle; with the second, or where the command does not end within
- * its grace, the box is ended. A Ctrl-C has no grace: whoever types it can type it again. */
+/* The first one is the command's to handle; with the second, or where the command does not end
+ * within its grace, the box is ended. A Ctrl-C has no grace: whoever types it can type it again. */
 static void on_interrupt(evutil_socket_t signal_number, short what, void *arg)
 {
 	static const struct timeval grace = {.tv_sec = GRACE_MS / 1000};
@@ -281,8 +287,11 @@ static void on_interrupt(evutil_socket_t signal_number, short what, void *arg)
 	(void)what;
 	run->interrupts++;
 	run_log(run, STAGE, "interrupt",
-		json_pack("{ss sI}", "signal", signal_number == SIGINT ? "SIGINT" : signal_number == SIGHUP ? "SIGHUP"
-			  : "SIGTERM", "count", (json_int_t)run->interrupts));
+		json_pack("{ss sI}", "signal",
+			  signal_number == SIGINT   ? "SIGINT"
+			  : signal_number == SIGHUP ? "SIGHUP"
+						    : "SIGTERM",
+			  "count", (json_int_t)run->interrupts));
 	if (run->interrupts > 1 || isolation_signal(&run->box, (int)signal_number) < 0)
 		run_end(run, OUTCOME_INTERRUPTED);
 	else if (signal_number != SIGINT)
@@ -325,7 +334,7 @@ static int watch_signals(struct run *run, struct pale_err *err)
 		event_callback_fn fn;
 	} signals[] = {
 		{SIGINT, on_interrupt}, {SIGTERM, on_interrupt}, {SIGHUP, on_interrupt},
-		{SIGWINCH, on_resize},  {SIGTSTP, on_stop},
+		{SIGWINCH, on_resize},	{SIGTSTP, on_stop},
 	};
 	int r = 0;
 
@@ -363,7 +372,8 @@ static void on_command(evutil_socket_t fd, short what, void *arg)
 		terminal_resize(streams_tty(run->streams), c.rows, c.columns);
 }
 
-/* --- the stages -------------------------------------------------------------------------------- */
+/* --- the stages --------------------------------------------------------------------------------
+ */
 
 static int write_start(struct run *run, struct pale_err *err)
 {
@@ -386,16 +396,21 @@ static int write_start(struct run *run, struct pale_err *err)
 	json_object_set_new(body, "isolation", json_string("process"));
 	json_object_set_new(body, "uid", json_integer(plan->host.uid));
 	json_object_set_new(body, "host", json_string(plan->host.release));
-	json_object_set_new(body, "cwd", audit_text(plan->command.cwd, strlen(plan->command.cwd), 4096));
+	json_object_set_new(body, "cwd",
+			    audit_text(plan->command.cwd, strlen(plan->command.cwd), 4096));
 	if (plan->command.code)
-		json_object_set_new(body, "code", audit_text(plan->command.code, plan->command.code_len, SIZE_MAX));
+		json_object_set_new(
+			body, "code",
+			audit_text(plan->command.code, plan->command.code_len, SIZE_MAX));
 	r = audit_append(run->log, STAGE, "box.start", body, err);
 	for (size_t i = 0; r == 0 && run->req->notes && run->req->notes[i]; i++) {
 		json_t *note = json_deep_copy(run->req->notes[i]);
 		char stage[16], event[32];
 
-		snprintf(stage, sizeof(stage), "%s", json_string_value(json_object_get(note, "stage")));
-		snprintf(event, sizeof(event), "%s", json_string_value(json_object_get(note, "event")));
+		snprintf(stage, sizeof(stage), "%s",
+			 json_string_value(json_object_get(note, "stage")));
+		snprintf(event, sizeof(event), "%s",
+			 json_string_value(json_object_get(note, "event")));
 		json_object_del(note, "stage");
 		json_object_del(note, "event");
 		r = audit_append(run->log, stage, event, note, err);
@@ -403,8 +418,10 @@ static int write_start(struct run *run, struct pale_err *err)
 	for (size_t i = 0; r == 0 && i < plan->npromises; i++)
 		if (plan->promises[i].best_effort)
 			r = audit_append(run->log, "plan", "best_effort.used",
-					 json_pack("{ss ss ss}", "item", plan->promises[i].key, "got",
-						   plan->promises[i].fallback, "why", plan->promises[i].uncovered), err);
+					 json_pack("{ss ss ss}", "item", plan->promises[i].key,
+						   "got", plan->promises[i].fallback, "why",
+						   plan->promises[i].uncovered),
+					 err);
 	return r;
 }
 
@@ -412,7 +429,8 @@ static int make_cgroup(struct run *run, struct pale_err *err)
 {
 	if (!run->plan->use_cgroup)
 		return 0;
-	return cgroup_create(&run->plan->host.cgroup, audit_id(run->log), &run->plan->cgroup_limits, &run->cgroup, err);
+	return cgroup_create(&run->plan->host.cgroup, audit_id(run->log), &run->plan->cgroup_limits,
+			     &run->cgroup, err);
 }
 
 static void observe(void *arg, const json_t *event)
@@ -459,11 +477,12 @@ static int make_loop(struct run *run, struct pale_err *err)
 		return err_set(err, PALE_E_SYSTEM, STAGE, 0, "cannot make an event loop");
 	run->drain = event_new(run->base, -1, 0, on_drain_timeout, run);
 	run->grace = event_new(run->base, -1, 0, on_grace_over, run);
-	return run->drain && run->grace ? events_new(run->log, &run->events, err) : err_nomem(err, STAGE);
+	return run->drain && run->grace ? events_new(run->log, &run->events, err)
+					: err_nomem(err, STAGE);
 }
 
-/* The box builds itself while everything else is done here, so that what the box waits for comes first,
- * and what takes the disk's time last. A group to be cloned into must be there before. */
+/* The box builds itself while everything else is done here, so that what the box waits for comes
+ * first, and what takes the disk's time last. A group to be cloned into must be there before. */
 static int build(struct run *run, struct pale_err *err)
 {
 	const struct plan *plan = run->plan;
@@ -476,7 +495,8 @@ static int build(struct run *run, struct pale_err *err)
 			r = make_cgroup(run, err);
 	}
 	if (r == 0)
-		r = isolation_start(plan, run->cgroup ? cgroup_clone_fd(run->cgroup) : -1, &run->box, err);
+		r = isolation_start(plan, run->cgroup ? cgroup_clone_fd(run->cgroup) : -1,
+				    &run->box, err);
 	if (r == 0)
 		r = open_log(run, err);
 	if (r == 0 && systemd)
@@ -516,6 +536,7 @@ static int watch_box(struct run *run, struct pale_err *err)
 		.profile = run->plan->profile,
 		.watch = run->plan->seccomp_watch,
 		.root = run->box.root_fd,
+		.memory_bytes = run->plan->limits.memory_bytes,
 		.sink = on_attempt,
 		.on_output_write = before_output,
 		.arg = run,
@@ -547,8 +568,8 @@ static void log_ready(struct run *run)
 		if (run->plan->promises[i].fallback[0])
 			json_array_append_new(fallbacks, json_string(run->plan->promises[i].key));
 	run_log(run, "isolation", "box.ready",
-		json_pack("{sI so sI}", "init_pid", (json_int_t)run->box.pid, "fallbacks", fallbacks, "setup_us",
-			  (json_int_t)run->result->setup_us));
+		json_pack("{sI so sI}", "init_pid", (json_int_t)run->box.pid, "fallbacks",
+			  fallbacks, "setup_us", (json_int_t)run->result->setup_us));
 }
 
 /* The box is dead, its output is taken. The reasons that only the end shows. */
@@ -558,15 +579,16 @@ static void settle(struct run *run)
 
 	limits_finish(run);
 	if (!run->decided) {
-		/* Its first process ended without a word, and no limit ended it: someone outside killed it. */
+		/* Its first process ended without a word, and no limit ended it: someone outside
+		 * killed it. */
 		run->decided = true;
 		r->outcome = OUTCOME_DESTROYED;
 	}
 	if (r->outcome == OUTCOME_SIGNAL && r->status == SIGXFSZ) {
 		r->outcome = OUTCOME_FILE_SIZE;
 		run->decided = false;
-		run_limit(run, LIMIT_FILE_SIZE, run->plan->limits.file_size_bytes, run->plan->limits.file_size_bytes,
-			  true);
+		run_limit(run, LIMIT_FILE_SIZE, run->plan->limits.file_size_bytes,
+			  run->plan->limits.file_size_bytes, true);
 	}
 }
 
@@ -582,23 +604,26 @@ static void write_end(struct run *run, struct pale_err *err)
 	r->blocked = events_blocked(run->events);
 	for (int i = 0; r->output && i < OUTPUT_STREAMS; i++) {
 		enum output_stream s = (enum output_stream)i;
-		uint64_t omitted = output_omitted(r->output, s), head = output_kept_head(r->output, s);
+		uint64_t omitted = output_omitted(r->output, s),
+			 head = output_kept_head(r->output, s);
 
 		if (omitted)
 			run_log(run, STAGE, "output.cut",
-				json_pack("{ss sI sI sI}", "stream", output_stream_names[i], "kept_head",
-					  (json_int_t)head, "kept_tail",
-					  (json_int_t)(output_total(r->output, s) - omitted - head), "total",
-					  (json_int_t)output_total(r->output, s)));
+				json_pack("{ss sI sI sI}", "stream", output_stream_names[i],
+					  "kept_head", (json_int_t)head, "kept_tail",
+					  (json_int_t)(output_total(r->output, s) - omitted - head),
+					  "total", (json_int_t)output_total(r->output, s)));
 	}
 	body = json_pack("{ss ss si so sI}", "outcome", outcome_name(r->outcome), "summary",
-			 result_describe(r, text, sizeof(text)), "status", result_exit_status(r), "usage",
-			 result_usage_json(r), "leftover", (json_int_t)r->leftover);
+			 result_describe(r, text, sizeof(text)), "status", result_exit_status(r),
+			 "usage", result_usage_json(r), "leftover", (json_int_t)r->leftover);
 	if (r->outcome == OUTCOME_SIGNAL)
 		json_object_set_new(body, "signal", json_integer(r->status));
 	json_object_set(body, "blocked", r->blocked);
 	if (run->error.code != PALE_OK)
-		json_object_set_new(body, "error", audit_text(run->error.message, strlen(run->error.message), 512));
+		json_object_set_new(
+			body, "error",
+			audit_text(run->error.message, strlen(run->error.message), 512));
 	if (audit_append(run->log, STAGE, "box.end", body, err) < 0 && run->error.code == PALE_OK)
 		run->error = *err;
 	snprintf(r->head, sizeof(r->head), "%s", audit_head(run->log));
@@ -637,14 +662,19 @@ static void write_failed_start(struct run *run, const struct pale_err *err)
 	struct pale_err ignored;
 
 	(void)!audit_append(run->log, STAGE, "box.end",
-			    json_pack("{ss so si}", "outcome", outcome_name(OUTCOME_FAILED), "error",
-				      audit_text(err->message, strlen(err->message), 512), "status", 125),
+			    json_pack("{ss so si}", "outcome", outcome_name(OUTCOME_FAILED),
+				      "error", audit_text(err->message, strlen(err->message), 512),
+				      "status", 125),
 			    &ignored);
 }
 
 int supervise_run(const struct supervise_request *req, struct result *ret, struct pale_err *err)
 {
-	struct run run = {.req = req, .plan = req->plan, .result = ret, .box = BOX_INIT, .terminal = {.fd = -1}};
+	struct run run = {.req = req,
+			  .plan = req->plan,
+			  .result = ret,
+			  .box = BOX_INIT,
+			  .terminal = {.fd = -1}};
 	uint64_t begun = clock_mono_us();
 	struct timespec now;
 	int r;
@@ -653,7 +683,8 @@ int supervise_run(const struct supervise_request *req, struct result *ret, struc
 	ret->changes = json_array();
 	ret->collected = json_array();
 	clock_gettime(CLOCK_REALTIME, &now);
-	/* A box that closes its input, or a reader outside that goes away, is an error code here. */
+	/* A box that closes its input, or a reader outside that goes away, is an error code here.
+	 */
 	signal(SIGPIPE, SIG_IGN);
 	r = req->keep_output ? output_new(req->plan->limits.output_bytes, &ret->output, err) : 0;
 	if (r == 0)
@@ -689,8 +720,8 @@ int supervise_run(const struct supervise_request *req, struct result *ret, struc
 	harvest(&run, (int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
 	write_end(&run, err);
 	clean_up(&run);
-	/* The end reaches the disk when the kernel writes it: a power cut before that leaves a run that
-	 * counts as lost, which is what it then is. */
+	/* The end reaches the disk when the kernel writes it: a power cut before that leaves a run
+	 * that counts as lost, which is what it then is. */
 	audit_free(run.log);
 	if (run.error.code != PALE_OK)
 		*err = run.error;

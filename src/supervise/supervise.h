@@ -16,12 +16,13 @@ typedef void supervise_event(void *arg, const json_t *event);
 
 struct supervise_request {
 	struct plan *plan;    /* borrowed; its promises are put into words */
-	json_t *start;        /* more keys for box.start (policy, digests, caller); borrowed */
-	json_t *const *notes; /* events to log after it: {event, stage, ...}; borrowed; NULL-terminated or NULL */
+	json_t *start;	      /* more keys for box.start (policy, digests, caller); borrowed */
+	json_t *const *notes; /* events to log after it: {event, stage, ...}; borrowed;
+				 NULL-terminated or NULL */
 	int in, out, err;     /* where the streams go; -1: nowhere (input ends at once) */
-	int control;          /* packets of the library's caller (struct supervise_command), or -1 */
-	bool keep_output;     /* in the result */
-	bool handle_signals;  /* SIGINT and the like are for the box; off in a library */
+	int control;	     /* packets of the library's caller (struct supervise_command), or -1 */
+	bool keep_output;    /* in the result */
+	bool handle_signals; /* SIGINT and the like are for the box; off in a library */
 	supervise_output *on_output; /* may be NULL */
 	supervise_event *on_event;   /* may be NULL */
 	void *arg;
@@ -30,13 +31,14 @@ struct supervise_request {
 /* What the caller of the library may say to a running box. */
 struct supervise_command {
 	enum { SUPERVISE_SIGNAL = 1, SUPERVISE_DESTROY, SUPERVISE_RESIZE } kind;
-	int value;   /* signal */
+	int value; /* signal */
 	unsigned short rows, columns;
 };
 
-/* 0: *ret tells how it ended, also when Pale failed after the start (OUTCOME_FAILED, and err says why).
- * Negative: nothing ran. result_done() in either case. */
-int supervise_run(const struct supervise_request *req, struct result *ret, struct pale_err *err) _must_check_;
+/* 0: *ret tells how it ended, also when Pale failed after the start (OUTCOME_FAILED, and err says
+ * why). Negative: nothing ran. result_done() in either case. */
+int supervise_run(const struct supervise_request *req, struct result *ret,
+		  struct pale_err *err) _must_check_;
 
 /* Ends and closes the runs whose supervisors were lost. */
 int supervise_recover(struct pale_err *err) _must_check_;

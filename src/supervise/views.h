@@ -1,4 +1,5 @@
-/* What a box sees of the machine's size in /proc: written by the supervisor into files that are mounted there. */
+/* What a box sees of the machine's size in /proc: written by the supervisor into files that are
+ * mounted there. */
 #pragma once
 
 #include <stdint.h>

@@ -1,9 +1,9 @@
 /* Executes the plan's steps for files: a new root, made of detached mounts.
  *
- * Runs in the set-up child, in the box's fresh user and mount namespaces, with all capabilities there
- * and none outside. Hostile: names and links inside mounted host directories. The tree that we make
- * ourselves holds no links but ours, so paths in it are walked plainly; what lies in a mounted
- * directory (step.nested) is resolved without following any link. */
+ * Runs in the set-up child, in the box's fresh user and mount namespaces, with all capabilities
+ * there and none outside. Hostile: names and links inside mounted host directories. The tree that
+ * we make ourselves holds no links but ours, so paths in it are walked plainly; what lies in a
+ * mounted directory (step.nested) is resolved without following any link. */
 #include "process.h"
 
 #include <fcntl.h>
@@ -51,13 +51,17 @@ static int step_root(struct mounts *m, struct pale_err *err)
 		if (stat(base_dirs[i], &st) == 0 && S_ISDIR(st.st_mode))
 			base = base_dirs[i];
 	if (!base)
-		return err_set(err, PALE_E_HOST, STAGE, 0, "there is no /tmp to build the new root on");
-	if (mount("pale", base, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=16m,nr_inodes=16384") < 0 ||
+		return err_set(err, PALE_E_HOST, STAGE, 0,
+			       "there is no /tmp to build the new root on");
+	if (mount("pale", base, "tmpfs", MS_NOSUID | MS_NODEV,
+		  "mode=0755,size=16m,nr_inodes=16384") < 0 ||
 	    chdir(base) < 0)
-		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot mount a tmpfs for the new root");
+		return err_set(err, PALE_E_SYSTEM, STAGE, errno,
+			       "cannot mount a tmpfs for the new root");
 	m->scratch = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (m->scratch < 0 || mkdir("root", 0755) < 0 || mkdir("data", 0755) < 0 || mkdir("empty", 0555) < 0 ||
-	    mount("root", "root", NULL, MS_BIND, NULL) < 0 || chdir("root") < 0)
+	if (m->scratch < 0 || mkdir("root", 0755) < 0 || mkdir("data", 0755) < 0 ||
+	    mkdir("empty", 0555) < 0 || mount("root", "root", NULL, MS_BIND, NULL) < 0 ||
+	    chdir("root") < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot prepare the new root");
 	return 0;
 }
@@ -65,7 +69,8 @@ static int step_root(struct mounts *m, struct pale_err *err)
 /* A descriptor of the place where a mount goes, or a negative errno. */
 static int open_target(const struct step *s)
 {
-	uint64_t resolve = s->nested ? RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS : 0;
+	uint64_t resolve =
+		s->nested ? RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS : 0;
 
 	return fd_openat2(AT_FDCWD, s->target, O_PATH | O_NOFOLLOW, 0, resolve);
 }
@@ -81,8 +86,10 @@ static int attach(const struct step *s, int tree, struct pale_err *err)
 		at = open_target(s);
 		if (at == -ELOOP)
 			return err_set(err, PALE_E_HOST, STAGE, 0,
-				       "%s leads through a symbolic link inside a mounted directory; name the place "
-				       "it points to", QUOTED(s->target));
+				       "%s leads through a symbolic link inside a mounted "
+				       "directory; name the place "
+				       "it points to",
+				       QUOTED(s->target));
 		r = at < 0 ? at : mount_move(tree, at, "");
 	}
 	return r < 0 ? fail(err, s, -r, "cannot mount") : 0;
@@ -106,7 +113,8 @@ static int step_dir(const struct mounts *m, const struct step *s, struct pale_er
 
 static int write_file(int dirfd, const char *path, const char *content, unsigned mode)
 {
-	_cleanup_close_ int fd = openat(dirfd, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+	_cleanup_close_ int fd =
+		openat(dirfd, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
 	int r;
 
 	if (fd < 0)
@@ -117,7 +125,8 @@ static int write_file(int dirfd, const char *path, const char *content, unsigned
 
 static int step_file(const struct step *s, struct pale_err *err)
 {
-	_cleanup_close_ int fd = write_file(AT_FDCWD, s->target, s->content ? s->content : "", s->mode);
+	_cleanup_close_ int fd =
+		write_file(AT_FDCWD, s->target, s->content ? s->content : "", s->mode);
 
 	return fd < 0 ? fail(err, s, -fd, "cannot write the file") : 0;
 }
@@ -126,8 +135,8 @@ static int step_data(struct mounts *m, const struct step *s, struct pale_err *er
 {
 	char options[96];
 
-	snprintf(options, sizeof(options), "mode=0755,size=%llu,nr_inodes=%llu", (unsigned long long)s->size_bytes,
-		 (unsigned long long)s->inodes);
+	snprintf(options, sizeof(options), "mode=0755,size=%llu,nr_inodes=%llu",
+		 (unsigned long long)s->size_bytes, (unsigned long long)s->inodes);
 	if (mount("pale", PLAN_DATA, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
 		return fail(err, s, errno, "cannot mount the tmpfs that keeps the disk limit");
 	m->data_fd = open(PLAN_DATA, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -157,8 +166,8 @@ static int copy_attributes(int from_dir, const char *from, int dirfd, const char
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISDIR(st.st_mode))
 		return -ENOTDIR;
-	if (fchownat(dirfd, path, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) < 0 && errno != EINVAL &&
-	    errno != EPERM)
+	if (fchownat(dirfd, path, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) < 0 &&
+	    errno != EINVAL && errno != EPERM)
 		return -errno;
 	if (fchmodat(dirfd, path, st.st_mode & 0777, 0) < 0)
 		return -errno;
@@ -180,15 +189,19 @@ static int skeleton_component(const struct step *s, int k, int src, const char *
 		return fail(err, s, errno, "cannot look at the mount point");
 	if (there == -ELOOP || (there >= 0 && S_ISLNK(st.st_mode)))
 		return err_set(err, PALE_E_HOST, STAGE, 0,
-			       "%s leads through a symbolic link inside a mounted directory; name the place it "
-			       "points to", QUOTED(s->target));
+			       "%s leads through a symbolic link inside a mounted directory; name "
+			       "the place it "
+			       "points to",
+			       QUOTED(s->target));
 	if (there < 0 && there != -ENOENT)
 		return fail(err, s, -there, "cannot look at the mount point");
 	if (there >= 0 && last)
 		return 0;
 	if (there < 0 && last && s->is_file) {
 		made = write_file(k, path, "", 0444);
-		return made < 0 && made != -EEXIST ? fail(err, s, -made, "cannot make the mount point") : 0;
+		return made < 0 && made != -EEXIST
+			       ? fail(err, s, -made, "cannot make the mount point")
+			       : 0;
 	}
 	if (mkdirat(k, path, 0755) < 0 && errno != EEXIST)
 		return fail(err, s, errno, "cannot make the mount point");
@@ -253,11 +266,13 @@ static int step_overlay(struct mounts *m, const struct step *s, struct pale_err 
 	/* Two layers at least where there is none to write to: an empty one goes below. */
 	snprintf(skeleton, sizeof(skeleton), "k%u", s->index);
 	if (fstatat(m->scratch, skeleton, &st, 0) == 0)
-		snprintf(lower, sizeof(lower), PLAN_SCRATCH "/k%u:" PLAN_SCRATCH "/s%u", s->index, s->index);
+		snprintf(lower, sizeof(lower), PLAN_SCRATCH "/k%u:" PLAN_SCRATCH "/s%u", s->index,
+			 s->index);
 	else if (writable)
 		snprintf(lower, sizeof(lower), PLAN_SCRATCH "/s%u", s->index);
 	else
-		snprintf(lower, sizeof(lower), PLAN_SCRATCH "/s%u:" PLAN_SCRATCH "/empty", s->index);
+		snprintf(lower, sizeof(lower), PLAN_SCRATCH "/s%u:" PLAN_SCRATCH "/empty",
+			 s->index);
 	if (writable) {
 		r = prepare_upper(m, s, err);
 		if (r < 0)
@@ -268,8 +283,10 @@ static int step_overlay(struct mounts *m, const struct step *s, struct pale_err 
 	tree = mount_overlay(lower, writable ? upper : NULL, writable ? work : NULL);
 	if (tree < 0)
 		return err_set(err, PALE_E_HOST, STAGE, -tree,
-			       "cannot mount an overlay for %s (overlayfs in a user namespace needs Linux 5.11, and "
-			       "some file systems cannot lie below one)", QUOTED(s->target));
+			       "cannot mount an overlay for %s (overlayfs in a user namespace "
+			       "needs Linux 5.11, and "
+			       "some file systems cannot lie below one)",
+			       QUOTED(s->target));
 	return attach(s, tree, err);
 }
 
@@ -280,7 +297,8 @@ static int step_writable(struct mounts *m, const struct step *s, struct pale_err
 	if (mkdirat(m->data_fd, s->content, s->mode & 0777) < 0 && errno != EEXIST)
 		return fail(err, s, errno, "cannot make the directory");
 	dir = openat(m->data_fd, s->content, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (dir < 0 || fchmod(dir, s->mode) < 0 || (s->own && chown_to_user(m, m->data_fd, s->content) < 0))
+	if (dir < 0 || fchmod(dir, s->mode) < 0 ||
+	    (s->own && chown_to_user(m, m->data_fd, s->content) < 0))
 		return fail(err, s, errno, "cannot prepare the directory");
 	tree = mount_clone(dir, false);
 	if (tree < 0)
@@ -307,7 +325,8 @@ static int step_tmpfs(struct mounts *m, const struct step *s, struct pale_err *e
 	if (dir < 0 || (s->own && chown_to_user(m, dir, ".") < 0))
 		return fail(err, s, errno, "cannot prepare the tmpfs");
 	for (size_t i = 0; i < m->plan->ncollect; i++)
-		if (!m->plan->collect[i].name && strcmp(m->plan->collect[i].path + 1, s->target) == 0)
+		if (!m->plan->collect[i].name &&
+		    strcmp(m->plan->collect[i].path + 1, s->target) == 0)
 			m->collect_fds[i] = take_fd(&dir);
 	return attach(s, tree, err);
 }
@@ -332,7 +351,10 @@ static int step_hide(struct mounts *m, const struct step *s, struct pale_err *er
 	}
 	from = openat(m->scratch, S_ISDIR(st.st_mode) ? "empty" : "null", O_PATH | O_CLOEXEC);
 	tree = from < 0 ? -errno : mount_clone(from, false);
-	r = tree < 0 ? tree : mount_restrict(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID, false);
+	r = tree < 0
+		    ? tree
+		    : mount_restrict(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID,
+				     false);
 	if (r == 0)
 		r = mount_move(tree, at, "");
 	return r < 0 ? fail(err, s, -r, "cannot hide") : 0;
@@ -357,15 +379,17 @@ static int step_cover(struct mounts *m, const struct step *s, struct pale_err *e
 	return attach(s, tree, err);
 }
 
-static int plain_mount(const struct step *s, const char *type, unsigned long flags, const char *options,
-		       struct pale_err *err)
+static int plain_mount(const struct step *s, const char *type, unsigned long flags,
+		       const char *options, struct pale_err *err)
 {
 	if (mount("pale", s->target, type, flags, options) == 0)
 		return 0;
 	if (errno == EPERM && s->type == STEP_PROC)
 		return err_set(err, PALE_E_HOST, STAGE, 0,
-			       "the kernel refuses a fresh /proc, because the one outside is partly covered, as in a "
-			       "container; start the container with an uncovered /proc (docker: --security-opt "
+			       "the kernel refuses a fresh /proc, because the one outside is "
+			       "partly covered, as in a "
+			       "container; start the container with an uncovered /proc (docker: "
+			       "--security-opt "
 			       "systempaths=unconfined)");
 	return fail(err, s, errno, "cannot mount");
 }
@@ -388,7 +412,9 @@ int mounts_step(struct mounts *m, const struct step *s, size_t at, struct pale_e
 	case STEP_DIR: return step_dir(m, s, err);
 	case STEP_FILE: return step_file(s, err);
 	case STEP_SYMLINK:
-		return symlink(s->content, s->target) < 0 ? fail(err, s, errno, "cannot make the link") : 0;
+		return symlink(s->content, s->target) < 0
+			       ? fail(err, s, errno, "cannot make the link")
+			       : 0;
 	case STEP_BIND: return attach(s, m->sources[at], err);
 	case STEP_SOURCE: return step_source(m, s, at, err);
 	case STEP_SKELETON: return step_skeleton(m, s, err);
@@ -399,7 +425,8 @@ int mounts_step(struct mounts *m, const struct step *s, size_t at, struct pale_e
 	case STEP_HIDE: return step_hide(m, s, err);
 	case STEP_PROC: return plain_mount(s, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL, err);
 	case STEP_DEVPTS:
-		return plain_mount(s, "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620", err);
+		return plain_mount(s, "devpts", MS_NOSUID | MS_NOEXEC,
+				   "newinstance,ptmxmode=0666,mode=0620", err);
 	case STEP_COVER: return step_cover(m, s, err);
 	case STEP_READONLY: return step_readonly(s, err);
 	}
@@ -408,7 +435,8 @@ int mounts_step(struct mounts *m, const struct step *s, size_t at, struct pale_e
 
 int mounts_leave(struct pale_err *err)
 {
-	/* The host's tree ends up on top of the new root, and goes, and the scratch mounts with it. */
+	/* The host's tree ends up on top of the new root, and goes, and the scratch mounts with it.
+	 */
 	if (syscall(SYS_pivot_root, ".", ".") < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot change the root");
 	if (umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)

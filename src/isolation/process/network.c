@@ -1,9 +1,10 @@
 /* The box's own network namespace: loopback, and the socket that answers name lookups.
  *
- * Making a network namespace takes the kernel about as long as all the mounts of a box, so a helper process
- * makes it while the set-up child mounts. The helper has the set-up child's capabilities in the box's user
- * namespace, and is gone before any code of the box runs. It shares the child's memory, so that neither pays for a
- * copy; the two share errno too, which only a failure sets, and a failure of either ends both. */
+ * Making a network namespace takes the kernel about as long as all the mounts of a box, so a helper
+ * process makes it while the set-up child mounts. The helper has the set-up child's capabilities in
+ * the box's user namespace, and is gone before any code of the box runs. It shares the child's
+ * memory, so that neither pays for a copy; the two share errno too, which only a failure sets, and
+ * a failure of either ends both. */
 #include "process.h"
 
 #include <arpa/inet.h>
@@ -42,7 +43,8 @@ static int dns_socket(struct pale_err *err)
 	return take_fd(&fd);
 }
 
-/* Shares memory and descriptors with the set-up child, which does not look at *n meanwhile. Allocates nothing. */
+/* Shares memory and descriptors with the set-up child, which does not look at *n meanwhile.
+ * Allocates nothing. */
 static int help(void *arg)
 {
 	struct network *n = arg;
@@ -64,7 +66,8 @@ int network_start(struct network *n, struct pale_err *err)
 {
 	*n = (struct network){.fd = -1, .dns_fd = -1};
 	n->helper = clone(help, n->stack + sizeof(n->stack), CLONE_VM | CLONE_FILES | SIGCHLD, n);
-	return n->helper < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot start a helper") : 0;
+	return n->helper < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot start a helper")
+			     : 0;
 }
 
 int network_enter(struct network *n, int *ret_dns_fd, struct pale_err *err)
@@ -78,9 +81,11 @@ int network_enter(struct network *n, int *ret_dns_fd, struct pale_err *err)
 		return -(int)err->code;
 	}
 	if (n->fd < 0 || n->dns_fd < 0)
-		return err_set(err, PALE_E_SYSTEM, STAGE, 0, "the network helper died (wait status %d)", status);
+		return err_set(err, PALE_E_SYSTEM, STAGE, 0,
+			       "the network helper died (wait status %d)", status);
 	if (setns(n->fd, CLONE_NEWNET) < 0)
-		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot enter the network namespace");
+		return err_set(err, PALE_E_SYSTEM, STAGE, errno,
+			       "cannot enter the network namespace");
 	close_fd(&n->fd);
 	*ret_dns_fd = n->dns_fd;
 	return 0;

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#define STAGE "confine"
+#define STAGE		    "confine"
 #define KEYCTL_JOIN_SESSION 1
 
 static int fail(struct pale_err *err, const char *what)
@@ -38,15 +38,18 @@ int privileges_drop(const struct plan *plan, struct pale_err *err)
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct none[2] = {0};
 
-	/* With NOROOT locked and no_new_privs no exec gives a capability, whatever the program's owner, mode
-	 * or file capabilities are, so the bounding set has nothing left to bound; emptying it costs 41
-	 * calls. The secure bits need CAP_SETPCAP, which the change of id takes away. */
-	if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
-				     SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED | SECBIT_KEEP_CAPS_LOCKED) < 0)
+	/* With NOROOT locked and no_new_privs no exec gives a capability, whatever the program's
+	 * owner, mode or file capabilities are, so the bounding set has nothing left to bound;
+	 * emptying it costs 41 calls. The secure bits need CAP_SETPCAP, which the change of id
+	 * takes away. */
+	if (prctl(PR_SET_SECUREBITS,
+		  SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
+			  SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED | SECBIT_KEEP_CAPS_LOCKED) < 0)
 		return fail(err, "lock the secure bits");
 	/* Only root's box has ids to choose from, and groups that it can leave. */
-	if (plan->user_range && (setgroups(0, NULL) < 0 || setresgid(plan->gid, plan->gid, plan->gid) < 0 ||
-				 setresuid(plan->uid, plan->uid, plan->uid) < 0))
+	if (plan->user_range &&
+	    (setgroups(0, NULL) < 0 || setresgid(plan->gid, plan->gid, plan->gid) < 0 ||
+	     setresuid(plan->uid, plan->uid, plan->uid) < 0))
 		return fail(err, "become the box's user");
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
 		return fail(err, "clear the ambient capabilities");
@@ -54,7 +57,8 @@ int privileges_drop(const struct plan *plan, struct pale_err *err)
 		return fail(err, "drop the capabilities");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return fail(err, "set no_new_privs");
-	/* The caller's session keyring holds its keys; where keys are off there is nothing to leave. */
+	/* The caller's session keyring holds its keys; where keys are off there is nothing to
+	 * leave. */
 	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION, NULL) < 0 && errno != ENOSYS)
 		return fail(err, "get a keyring of the box's own");
 	umask(022);

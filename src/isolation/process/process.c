@@ -22,7 +22,7 @@
 #include "init/protocol.h"
 #include "init_blob.h"
 
-#define STAGE         "isolation"
+#define STAGE	      "isolation"
 #define READY_TIME_MS 20000
 
 /* The first process, as a file that nobody can write to any more, whoever owns what it runs as
@@ -34,9 +34,11 @@ static int init_memfd(struct pale_err *err)
 
 	if (r == 0 && fchmod(fd, 0555) < 0)
 		r = -errno;
-	if (r == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+	if (r == 0 &&
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
 		r = -errno;
-	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot prepare the first process") : take_fd(&fd);
+	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot prepare the first process")
+		     : take_fd(&fd);
 }
 
 struct pipes {
@@ -64,7 +66,8 @@ static int pipes_make(struct pipes *p, struct pale_err *err)
 	return 0;
 }
 
-/* Descriptors 0 to 2 are replaced in the child one after the other: none of ours may be among them. */
+/* Descriptors 0 to 2 are replaced in the child one after the other: none of ours may be among them.
+ */
 static int keep_off_stdio(int *fd)
 {
 	int higher;
@@ -83,7 +86,8 @@ static pid_t clone_box(int cgroup_fd, int *ret_pidfd)
 {
 	struct clone_args args = {
 		.flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
-			 CLONE_NEWCGROUP | CLONE_PIDFD | (cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0ULL),
+			 CLONE_NEWCGROUP | CLONE_PIDFD |
+			 (cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0ULL),
 		.cgroup = (__u64)(cgroup_fd >= 0 ? cgroup_fd : 0),
 		.pidfd = (uint64_t)(uintptr_t)ret_pidfd,
 		.exit_signal = SIGCHLD,
@@ -168,10 +172,12 @@ int isolation_start(const struct plan *plan, int cgroup_fd, struct box *ret, str
 		snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)ret->pid);
 		ret->userns_fd = open(path, O_RDONLY | O_CLOEXEC);
 		if (ret->userns_fd < 0)
-			return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot open the box's user namespace");
+			return err_set(err, PALE_E_SYSTEM, STAGE, errno,
+				       "cannot open the box's user namespace");
 	}
 	if (plan->user_range) {
-		/* Before anything is handed over: the child waits for it, and has not limited itself yet. */
+		/* Before anything is handed over: the child waits for it, and has not limited
+		 * itself yet. */
 		r = rlimits_raise(&plan->rlimits, ret->pid, err);
 		if (r == 0)
 			r = userns_map_range(ret->pid, base, err);
@@ -219,7 +225,8 @@ static int place_fd(struct box *box, const struct setup_packet *p, int fd)
 	return 0;
 }
 
-/* The listener, by its number in the child, which waits until it is taken. The count of descriptors. */
+/* The listener, by its number in the child, which waits until it is taken. The count of
+ * descriptors. */
 static size_t take_listener(struct box *box, const struct setup_packet *p, int *ret_fd)
 {
 	struct source_packet taken = {.step = SOURCE_PACKET_END};
@@ -247,8 +254,8 @@ int isolation_ready(const struct plan *plan, struct box *box, struct pale_err *e
 		ssize_t n;
 
 		if (now >= until || poll(&p, 1, (int)((until - now) / 1000) + 1) == 0)
-			return err_set(err, PALE_E_SYSTEM, STAGE, 0, "the box was not ready after %d s",
-				       READY_TIME_MS / 1000);
+			return err_set(err, PALE_E_SYSTEM, STAGE, 0,
+				       "the box was not ready after %d s", READY_TIME_MS / 1000);
 		n = fd_recv(box->control_fd, &packet, sizeof(packet), &fd, 1, &nfds);
 		if (n == (ssize_t)sizeof(struct setup_packet)) {
 			if (packet.setup.err.code != PALE_OK) {
@@ -261,12 +268,14 @@ int isolation_ready(const struct plan *plan, struct box *box, struct pale_err *e
 				nfds = take_listener(box, &packet.setup, &fd);
 			if (nfds == 1 && place_fd(box, &packet.setup, fd) == 0)
 				continue;
-		} else if (n == (ssize_t)sizeof(struct init_message) && packet.init.kind == INIT_READY && !nfds) {
+		} else if (n == (ssize_t)sizeof(struct init_message) &&
+			   packet.init.kind == INIT_READY && !nfds) {
 			return 0;
 		} else if (nfds) {
 			close(fd);
 		}
-		return err_set(err, PALE_E_SYSTEM, STAGE, n < 0 ? (int)-n : 0, "the box died while it was set up");
+		return err_set(err, PALE_E_SYSTEM, STAGE, n < 0 ? (int)-n : 0,
+			       "the box died while it was set up");
 	}
 }
 

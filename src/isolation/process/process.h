@@ -10,10 +10,10 @@
 struct setup {
 	const struct plan *plan;
 	int control_fd; /* the child's end */
-	int peer_fd;    /* the supervisor's */
-	int init_fd;    /* sealed memfd with the first process */
-	int stdio[3];   /* what becomes descriptors 0, 1, 2; -1: the pty */
-	unsigned seed;  /* differs from box to box */
+	int peer_fd;	/* the supervisor's */
+	int init_fd;	/* sealed memfd with the first process */
+	int stdio[3];	/* what becomes descriptors 0, 1, 2; -1: the pty */
+	unsigned seed;	/* differs from box to box */
 };
 
 /* What a descriptor is that the child passes out of the box. */
@@ -23,14 +23,14 @@ enum setup_fd {
 	SETUP_FD_ROOT,
 	SETUP_FD_DATA,
 	SETUP_FD_TTY,
-	SETUP_FD_VIEW,    /* index: enum plan_view */
+	SETUP_FD_VIEW,	  /* index: enum plan_view */
 	SETUP_FD_COLLECT, /* index: which */
 };
 
 /* The child's packets to the supervisor until it becomes init. */
 struct setup_packet {
 	struct pale_err err; /* code PALE_OK, or why the set-up failed */
-	uint32_t what;       /* enum setup_fd of the descriptor that comes along */
+	uint32_t what;	     /* enum setup_fd of the descriptor that comes along */
 	uint32_t index;
 };
 
@@ -54,11 +54,12 @@ struct mounts {
 	int *collect_fds;
 };
 int mounts_open_sources(struct mounts *m, struct pale_err *err) _must_check_;
-int mounts_step(struct mounts *m, const struct step *s, size_t at, struct pale_err *err) _must_check_;
+int mounts_step(struct mounts *m, const struct step *s, size_t at,
+		struct pale_err *err) _must_check_;
 int mounts_leave(struct pale_err *err) _must_check_;
 
-/* sources.c: a detached, restricted mount of one step's host source; a descriptor or a negative code.
- * In the set-up child, or, for root, in the supervisor. */
+/* sources.c: a detached, restricted mount of one step's host source; a descriptor or a negative
+ * code. In the set-up child, or, for root, in the supervisor. */
 int source_open(const struct step *s, struct pale_err *err) _must_check_;
 /* Root, in the supervisor: the same through an id mapping, so that the host's owners show unchanged
  * in the box, each sent to the child. */
@@ -68,8 +69,8 @@ int source_send_mapped(const struct plan *plan, int userns_fd, unsigned base, in
 /* uid_range.c: a range of 65536 host ids that no other box uses; *ret_lock_fd keeps it. */
 int uid_range_take(unsigned *ret_base, int *ret_lock_fd, struct pale_err *err) _must_check_;
 
-/* network.c: a network namespace of the box's own, with loopback up, and its DNS socket; made by a helper while
- * the caller does something else, then entered. */
+/* network.c: a network namespace of the box's own, with loopback up, and its DNS socket; made by a
+ * helper while the caller does something else, then entered. */
 struct network {
 	pid_t helper;
 	int fd, dns_fd;

@@ -28,7 +28,8 @@
 
 #define STAGE "isolation"
 
-static int report(const struct setup *s, enum setup_fd what, unsigned index, int fd, struct pale_err *err)
+static int report(const struct setup *s, enum setup_fd what, unsigned index, int fd,
+		  struct pale_err *err)
 {
 	struct setup_packet packet = {.what = what, .index = index};
 	int r;
@@ -36,7 +37,9 @@ static int report(const struct setup *s, enum setup_fd what, unsigned index, int
 	if (fd < 0)
 		return 0;
 	r = fd_send(s->control_fd, &packet, sizeof(packet), &fd, 1);
-	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot hand a descriptor to the supervisor") : 0;
+	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r,
+			       "cannot hand a descriptor to the supervisor")
+		     : 0;
 }
 
 /* Root: the supervisor maps the ids and makes the mounts of the sources, then lets us go on. */
@@ -49,19 +52,23 @@ static int receive_sources(const struct setup *s, struct mounts *m, struct pale_
 		ssize_t n = fd_recv(s->control_fd, &packet, sizeof(packet), &fd, 1, &nfds);
 
 		if (n != (ssize_t)sizeof(packet))
-			return err_set(err, PALE_E_SYSTEM, STAGE, n < 0 ? (int)-n : 0, "the supervisor went away");
+			return err_set(err, PALE_E_SYSTEM, STAGE, n < 0 ? (int)-n : 0,
+				       "the supervisor went away");
 		if (packet.step == SOURCE_PACKET_END)
 			break;
 		if (nfds != 1 || packet.step >= s->plan->nsteps)
-			return err_set(err, PALE_E_SYSTEM, STAGE, 0, "a malformed packet from the supervisor");
+			return err_set(err, PALE_E_SYSTEM, STAGE, 0,
+				       "a malformed packet from the supervisor");
 		m->sources[packet.step] = fd;
 	}
 	/* Become root of the box's range, so that what is made here has an owner in it. */
 	if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
-		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot become root of the user namespace");
+		return err_set(err, PALE_E_SYSTEM, STAGE, errno,
+			       "cannot become root of the user namespace");
 	/* Changing ids cleared it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
-		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot tie the box to its supervisor");
+		return err_set(err, PALE_E_SYSTEM, STAGE, errno,
+			       "cannot tie the box to its supervisor");
 	return 0;
 }
 
@@ -78,9 +85,11 @@ static int join_cgroup(const struct setup *s, struct pale_err *err)
 		return 0;
 	n = fd_recv(s->control_fd, &packet, sizeof(packet), fds, CGROUP_JOIN_MAX, &nfds);
 	if (n != (ssize_t)sizeof(packet))
-		return err_set(err, PALE_E_SYSTEM, STAGE, n < 0 ? (int)-n : 0, "the supervisor went away");
+		return err_set(err, PALE_E_SYSTEM, STAGE, n < 0 ? (int)-n : 0,
+			       "the supervisor went away");
 	r = cgroup_join(fds, nfds);
-	return r < 0 ? err_set(err, PALE_E_SYSTEM, "confine", -r, "cannot join the box's cgroup") : 0;
+	return r < 0 ? err_set(err, PALE_E_SYSTEM, "confine", -r, "cannot join the box's cgroup")
+		     : 0;
 }
 
 static int set_up_files(const struct setup *s, struct mounts *m, struct pale_err *err)
@@ -104,7 +113,8 @@ static int set_up_files(const struct setup *s, struct mounts *m, struct pale_err
 /* The pty comes from the box's own devpts, so that its name means something inside. */
 static int open_terminal(const struct setup *s, int *ret_slave, struct pale_err *err)
 {
-	_cleanup_close_ int master = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC), slave = -1;
+	_cleanup_close_ int master = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC),
+			    slave = -1;
 	int unlock = 0;
 
 	if (master < 0 || ioctl(master, TIOCSPTLCK, &unlock) < 0)
@@ -113,7 +123,8 @@ static int open_terminal(const struct setup *s, int *ret_slave, struct pale_err 
 	if (slave < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot open the pty's other end");
 	if (s->plan->user_range && fchown(slave, s->plan->uid, s->plan->gid) < 0)
-		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot give the pty to the box's user");
+		return err_set(err, PALE_E_SYSTEM, STAGE, errno,
+			       "cannot give the pty to the box's user");
 	*ret_slave = take_fd(&slave);
 	return report(s, SETUP_FD_TTY, 0, master, err);
 }
@@ -122,7 +133,8 @@ static int set_stdio(const struct setup *s, int slave, struct pale_err *err)
 {
 	for (int i = 0; i < 3; i++)
 		if (dup2(slave >= 0 ? slave : s->stdio[i], i) < 0)
-			return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot set up the standard streams");
+			return err_set(err, PALE_E_SYSTEM, STAGE, errno,
+				       "cannot set up the standard streams");
 	return 0;
 }
 
@@ -142,8 +154,8 @@ static int set_landlock(const struct plan *plan, struct pale_err *err)
 		_cleanup_close_ int fd = open(plan->rules[i].path, O_PATH | O_CLOEXEC);
 
 		if (fd < 0)
-			return err_set(err, PALE_E_SYSTEM, "confine", errno, "cannot open %s for Landlock",
-				       QUOTED(plan->rules[i].path));
+			return err_set(err, PALE_E_SYSTEM, "confine", errno,
+				       "cannot open %s for Landlock", QUOTED(plan->rules[i].path));
 		r = landlock_allow_path(l, fd, plan->rules[i].access, err);
 		if (r < 0)
 			return r;
@@ -151,8 +163,9 @@ static int set_landlock(const struct plan *plan, struct pale_err *err)
 	return landlock_restrict_self(l, err);
 }
 
-/* Under the filter sendmsg() waits for the supervisor's answer, and the supervisor has no listener yet: it
- * is told its number and takes it. Where the kernel forbids that, a helper without the filter sends it. */
+/* Under the filter sendmsg() waits for the supervisor's answer, and the supervisor has no listener
+ * yet: it is told its number and takes it. Where the kernel forbids that, a helper without the
+ * filter sends it. */
 static int install_filter(const struct setup *s)
 {
 	struct setup_packet packet = {.what = SETUP_FD_LISTENER};
@@ -160,8 +173,8 @@ static int install_filter(const struct setup *s)
 	int listener = -1, r;
 
 	if (!s->plan->host.attach)
-		return seccomp_install_send(s->plan->profile, s->plan->seccomp_watch, s->control_fd, &packet,
-					    sizeof(packet));
+		return seccomp_install_send(s->plan->profile, s->plan->seccomp_watch, s->control_fd,
+					    &packet, sizeof(packet));
 	r = seccomp_install(s->plan->profile, s->plan->seccomp_watch, &listener);
 	if (r < 0 || listener < 0)
 		return r;
@@ -176,7 +189,8 @@ static int set_seccomp(const struct setup *s, struct pale_err *err)
 {
 	int r = install_filter(s);
 
-	return r < 0 ? err_set(err, PALE_E_HOST, "confine", -r, "cannot install the seccomp filter") : 0;
+	return r < 0 ? err_set(err, PALE_E_HOST, "confine", -r, "cannot install the seccomp filter")
+		     : 0;
 }
 
 /* argv[1] of the first process; see init/protocol.h. */
@@ -199,7 +213,8 @@ static int exec_init(const struct setup *s, int dns_fd, struct pale_err *err)
 	memcpy(argv + 3, c->argv, argc * sizeof(*argv));
 	/* These two, and descriptors 0 to 2, are all that goes along. */
 	if (fcntl(s->control_fd, F_SETFD, 0) < 0 || (dns_fd >= 0 && fcntl(dns_fd, F_SETFD, 0) < 0))
-		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot keep the control descriptor");
+		return err_set(err, PALE_E_SYSTEM, STAGE, errno,
+			       "cannot keep the control descriptor");
 	syscall(SYS_execveat, s->init_fd, "", argv, c->env, AT_EMPTY_PATH);
 	return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot start the first process");
 }
@@ -219,14 +234,16 @@ static int setup(const struct setup *s, struct pale_err *err)
 	memset(m.sources, 0xff, (plan->nsteps + 1) * sizeof(int));
 	memset(m.collect_fds, 0xff, (plan->ncollect + 1) * sizeof(int));
 
-	/* A supervisor that was killed before this line sends no signal: then the control socket says so, but
-	 * only if we do not hold the other end ourselves. */
+	/* A supervisor that was killed before this line sends no signal: then the control socket
+	 * says so, but only if we do not hold the other end ourselves. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || close(s->peer_fd) < 0)
-		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot tie the box to its supervisor");
+		return err_set(err, PALE_E_SYSTEM, STAGE, errno,
+			       "cannot tie the box to its supervisor");
 	/* What is made below has the modes that the plan says, whatever the caller's umask is. */
 	umask(0);
-	r = plan->user_range ? receive_sources(s, &m, err)
-			     : userns_map_self(plan->host.uid, plan->host.gid, plan->uid, plan->gid, err);
+	r = plan->user_range
+		    ? receive_sources(s, &m, err)
+		    : userns_map_self(plan->host.uid, plan->host.gid, plan->uid, plan->gid, err);
 	if (r == 0)
 		r = network_start(&network, err);
 	if (r == 0)
@@ -254,13 +271,14 @@ static int setup(const struct setup *s, struct pale_err *err)
 		r = privileges_drop(plan, err);
 	/* As the box's user: the working directory must be one that it may enter. */
 	if (r == 0 && chdir(plan->command.cwd) < 0)
-		r = err_set(err, PALE_E_USAGE, STAGE, errno, "cannot enter the working directory %s",
-			    QUOTED(plan->command.cwd));
+		r = err_set(err, PALE_E_USAGE, STAGE, errno,
+			    "cannot enter the working directory %s", QUOTED(plan->command.cwd));
 	if (r == 0)
 		r = set_landlock(plan, err);
 	if (r == 0)
 		r = set_seccomp(s, err);
-	/* Last: a small limit of open files is the payload's, not what the steps before must make do with. */
+	/* Last: a small limit of open files is the payload's, not what the steps before must make
+	 * do with. */
 	if (r == 0)
 		r = rlimits_apply(&plan->rlimits, err);
 	return r < 0 ? r : exec_init(s, dns_fd, err);

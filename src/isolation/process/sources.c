@@ -1,8 +1,8 @@
 /* The host's side of a box's mounts: opened, checked, cloned, restricted.
  *
- * Runs in the set-up child (unprivileged: only there are the capabilities), or in a root supervisor,
- * which alone may map ids. The paths are the caller's; what they lead to is checked on the descriptor
- * that is then cloned, and only the clone is mounted. */
+ * Runs in the set-up child (unprivileged: only there are the capabilities), or in a root
+ * supervisor, which alone may map ids. The paths are the caller's; what they lead to is checked on
+ * the descriptor that is then cloned, and only the clone is mounted. */
 #include "process.h"
 
 #include <fcntl.h>
@@ -27,10 +27,12 @@ static int open_checked(const struct step *s, struct stat *ret_st, struct pale_e
 	if (fd < 0 || fstat(fd, ret_st) < 0)
 		return err_set(err, PALE_E_NOTFOUND, STAGE, fd < 0 ? -fd : errno, "cannot open %s",
 			       QUOTED(s->source));
-	if (s->device ? !S_ISCHR(ret_st->st_mode)
-		      : s->is_file ? !S_ISREG(ret_st->st_mode) : !S_ISDIR(ret_st->st_mode))
+	if (s->device	 ? !S_ISCHR(ret_st->st_mode)
+	    : s->is_file ? !S_ISREG(ret_st->st_mode)
+			 : !S_ISDIR(ret_st->st_mode))
 		return err_set(err, PALE_E_HOST, STAGE, 0,
-			       "%s is not the kind of file it was when the plan was made", QUOTED(s->source));
+			       "%s is not the kind of file it was when the plan was made",
+			       QUOTED(s->source));
 	return take_fd(&fd);
 }
 
@@ -43,23 +45,26 @@ static int clone_restricted(const struct step *s, int fd, int userns_fd, struct 
 
 	if (tree == -EINVAL && !recursive)
 		return err_set(err, PALE_E_HOST, STAGE, 0,
-			       "%s has other file systems mounted below it; name the directories in it one by one",
+			       "%s has other file systems mounted below it; name the directories "
+			       "in it one by one",
 			       QUOTED(s->source));
 	if (tree < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, -tree, "cannot clone the mount of %s",
 			       QUOTED(s->source));
-	/* Not every file system can map ids. Its files then show as nobody's, which takes nothing but
-	 * convenience away; but the box's user must be able to use what was given to it. */
+	/* Not every file system can map ids. Its files then show as nobody's, which takes nothing
+	 * but convenience away; but the box's user must be able to use what was given to it. */
 	r = userns_fd < 0 ? 0 : mount_idmap(tree, userns_fd, recursive);
 	if (r < 0 && s->swap_owner)
-		return err_set(err, PALE_E_HOST, STAGE, -r,
-			       "the file system of %s cannot show its owner as the box's user (id-mapped mounts); "
-			       "run pale as the user who owns it, or keep it on ext4, xfs, btrfs or tmpfs",
-			       QUOTED(s->source));
+		return err_set(
+			err, PALE_E_HOST, STAGE, -r,
+			"the file system of %s cannot show its owner as the box's user (id-mapped "
+			"mounts); "
+			"run pale as the user who owns it, or keep it on ext4, xfs, btrfs or tmpfs",
+			QUOTED(s->source));
 	r = mount_restrict(tree, flags, recursive);
 	if (r < 0)
-		return err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot make the mount of %s read-only",
-			       QUOTED(s->source));
+		return err_set(err, PALE_E_SYSTEM, STAGE, -r,
+			       "cannot make the mount of %s read-only", QUOTED(s->source));
 	return take_fd(&tree);
 }
 
@@ -90,7 +95,8 @@ int source_send_mapped(const struct plan *plan, int userns_fd, unsigned base, in
 		if (fd < 0)
 			return fd;
 		if (s->swap_owner) {
-			swapped = userns_swapped(base, plan->uid, st.st_uid, plan->gid, st.st_gid, err);
+			swapped = userns_swapped(base, plan->uid, st.st_uid, plan->gid, st.st_gid,
+						 err);
 			if (swapped < 0)
 				return swapped;
 		}
