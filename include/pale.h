@@ -346,6 +346,55 @@ PALE_EXPORT bool pale_audit_event(size_t index, struct pale_audit_event *ret);
 /* The documentation of the log in Markdown; to be freed by the caller. */
 PALE_EXPORT int pale_audit_docs(char **ret, struct pale_err *err);
 
+/* --- workspaces -------------------------------------------------------------------------------- */
+
+/* What runs changed in their overlays, kept beside their logs until it is applied or discarded. Names and
+ * contents come from a box: what is printed is escaped, but for patches without PALE_DIFF_ESCAPED, NUL-ended
+ * names and JSON, whose strings are as JSON has them. */
+
+#define PALE_DIFF_PATCH	    256u  /* as `git apply` takes it; else a summary */
+#define PALE_DIFF_NAMES	    512u  /* names only, one a line */
+#define PALE_DIFF_NUL	    1024u /* with NAMES: as they are, each ended by a NUL */
+#define PALE_DIFF_JSON	    PALE_SHOW_JSON /* one JSON object with all entries; for apply too */
+#define PALE_DIFF_ESCAPED   2048u /* with PATCH: for a terminal; `git apply` may not take it */
+#define PALE_APPLY_DRY_RUN  4096u /* says what would be done */
+#define PALE_APPLY_ALL_HELD 8192u /* also what is held back: what the host would later execute or obey */
+#define PALE_APPLY_FORCE    16384u /* also over files that changed on the host meanwhile */
+
+struct pale_workspace_options {
+	size_t size;		 /* sizeof(struct pale_workspace_options) */
+	const char *const *paths; /* only these and what is below: relative to the working directory if that
+				   * is in the workspace, or else to the workspace; NULL: all */
+	size_t npaths;
+	const char *const *include; /* apply: also what is held back and fits one of these patterns */
+	size_t ninclude;
+	unsigned flags;
+	void (*warn)(void *arg, const char *message); /* what a patch has to leave out; or NULL */
+	void *arg;
+};
+/* Entries, by kind and by what became or would become of them. */
+struct pale_workspace_totals {
+	char run[PALE_ID_SIZE];
+	uint64_t added, modified, mode, touched, deleted, special; /* of a diff; special: never applied */
+	uint64_t applied; /* or, in a dry run, applicable */
+	uint64_t already; /* on the host */
+	uint64_t held, conflicts, refused, failed;
+	uint64_t unsaid;    /* what a patch cannot say: directories, times, special entries */
+	uint64_t too_large; /* for a patch */
+};
+/* Prints what a run changed. run: an id, or NULL for the last. PALE_E_NOTFOUND: it has no changes (any
+ * more); PALE_E_USAGE: nothing changed at one of the paths. */
+PALE_EXPORT int pale_workspace_diff(const char *run, const struct pale_workspace_options *options, FILE *out,
+				    struct pale_workspace_totals *ret, struct pale_err *err);
+/* Writes it to the host, each file by one rename, and prints what was done and what was not (see ret). 0
+ * also if some entries were held back or failed. PALE_E_AUDIT: it cannot be logged; nothing was done. */
+PALE_EXPORT int pale_workspace_apply(const char *run, const struct pale_workspace_options *options, FILE *out,
+				     struct pale_workspace_totals *ret, struct pale_err *err);
+/* Throws it away. */
+PALE_EXPORT int pale_workspace_discard(const char *run, struct pale_err *err);
+/* Whether the run has changes that are kept; its id to ret. */
+PALE_EXPORT int pale_workspace_find(const char *run, char ret[PALE_ID_SIZE], struct pale_err *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,7 +5,6 @@
 #include "base/str.h"
 #include "cli/audit.h"
 #include "cli/workspace.h"
-#include "files/apply.h"
 
 enum { OPT_YES = 1 };
 static const struct cli_option options[] = {
@@ -24,66 +23,27 @@ static bool confirmed(const char *id, bool yes)
 	return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
 
-static void close_audit(struct audit **a)
+static int discard(bool yes, const struct cli_args *args)
 {
-	audit_free(*a);
-}
-
-/* What a killed apply left on the host, and an event. */
-static int let_go(struct workspace *w, size_t i, struct audit *audit, struct pale_err *err)
-{
-	_cleanup_overlay_ struct overlay o = OVERLAY_NONE;
-	json_t *body;
-	int r = overlay_open(w, i, &o, err);
-
-	/* The directory is gone or another one: nothing of it to clean, and the changes go all the
-	 * same. */
-	if (r < 0)
-		body = json_pack("{s:i}", "n", (int)w->kept.overlays[i]);
-	else
-		body = json_pack("{s:i,s:o}", "n", (int)o.n, "root",
-				 audit_text(o.manifest.root, strlen(o.manifest.root), 4096));
-	if (!body)
-		return err_nomem(err, "files");
-	if (r == 0) {
-		r = changes_lock(o.dir_fd, err);
-		if (r == 0)
-			r = changes_clean(&o.manifest, o.dir_fd, o.root_fd, err);
-		if (r < 0) {
-			json_decref(body);
-			return r;
-		}
-	}
-	return audit_append(audit, "files", "discard.done", body, err);
-}
-
-static int discard(bool yes, int argc, char **argv)
-{
-	_cleanup_workspace_ struct workspace w = WORKSPACE_NONE;
-	_cleanup_(close_audit) struct audit *audit = NULL;
+	struct pale_workspace_options o = {0};
 	struct pale_err err = {0};
-	int r = 0;
+	char id[PALE_ID_SIZE];
+	const char *of;
 
-	if (workspace_open(argc, argv, &w, &err) < 0)
+	if (cli_workspace(args, id, &of, &o, &err) < 0)
 		return cli_fail(&err);
-	if (w.noperands)
+	if (o.npaths)
 		return cli_usage("discard", "there is no run %s (changes are discarded as a whole)",
-				 QUOTED(w.operands[0]));
-	if (!confirmed(w.kept.id, yes)) {
+				 QUOTED(o.paths[0]));
+	if (pale_workspace_find(of, id, &err) < 0)
+		return cli_fail(&err);
+	if (!confirmed(id, yes)) {
 		fprintf(stderr, "pale discard: nothing was thrown away\n");
 		return 1;
 	}
-	if (audit_reopen(w.kept.id, &audit, &err) < 0)
+	if (pale_workspace_discard(id, &err) < 0)
 		return cli_fail(&err);
-	for (size_t i = 0; r == 0 && i < w.kept.count; i++)
-		r = let_go(&w, i, audit, &err);
-	if (r == 0)
-		r = audit_sync(audit, &err);
-	if (r == 0)
-		r = kept_remove(&w.kept, &err);
-	if (r < 0)
-		return cli_fail(&err);
-	printf("The changes of run %s are thrown away.\n", w.kept.id);
+	printf("The changes of run %s are thrown away.\n", id);
 	return cli_flushed(0);
 }
 
@@ -100,7 +60,7 @@ static int run(int argc, char **argv)
 		return args.status;
 	if (!yes && !(isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)))
 		return cli_usage("discard", "without a terminal to ask on, --yes is needed");
-	return discard(yes, args.argc, args.argv);
+	return discard(yes, &args);
 }
 
 const struct cli_command cli_discard_command = {
