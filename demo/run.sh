@@ -119,7 +119,8 @@ demo() {
 		cp "$pale" "$there/pale"
 		chown -R "$check_user:" "$there"
 		state_home=$there/state
-		demo_as "the unprivileged user $check_user" "$there" "$there/pale" "$there/home" "${as_user[@]}"
+		demo_as "the unprivileged user $check_user" "$there" "$there/pale" "$there/home" \
+			"${as_user[@]}" env -u PALE_STATE_DIR
 		[ ! -f "$there/out/chart.png" ] || cp "$there/out/chart.png" "$place/out/chart-unprivileged.png"
 	fi
 

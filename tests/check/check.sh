@@ -110,6 +110,8 @@ check() {
 		[ -z "$ok_clang" ] || run_tests "$build-clang" clang-$who --no-suite tree
 		[ -z "$ok_asan" ] || run_tests "$build-asan" sanitizers-$who --no-suite tree -t 4
 	fi
+	[ -z "$ok_gcc" ] || PALE_STATE_DIR=$scratch_dir/state PALE_BUILD=$build part "demo (./dev demo)" \
+		step "demo" "$top/dev" demo
 	left_behind
 
 	local name failed=()
