@@ -94,7 +94,8 @@ check() {
 
 	export ASAN_OPTIONS=${ASAN_OPTIONS-abort_on_error=1:detect_stack_use_after_return=1:allocator_may_return_null=1}
 	export UBSAN_OPTIONS=${UBSAN_OPTIONS-halt_on_error=1:abort_on_error=1:print_stacktrace=1}
-	local who=user
+	local who=user before
+	before=$(traces)
 	if [ -n "$root" ]; then
 		local home=/var/lib/$check_user
 		local drop=("${as_user[@]}" env -u XDG_RUNTIME_DIR -u XDG_STATE_HOME -u XDG_CACHE_HOME -u XDG_CONFIG_HOME
@@ -112,7 +113,7 @@ check() {
 	fi
 	[ -z "$ok_gcc" ] || PALE_STATE_DIR=$scratch_dir/state PALE_BUILD=$build part "demo (./dev demo)" \
 		step "demo" "$top/dev" demo
-	left_behind
+	left_behind "$before"
 
 	local name failed=()
 	for name in "${checks_failed[@]}"; do failed+=(--failed "$name"); done
@@ -120,14 +121,22 @@ check() {
 	python3 "$top/tests/check/summary.py" --passed "$checks_passed" "${failed[@]}" "${logs[@]}"
 }
 
-# What a run of the tests must not leave on the machine.
-left_behind() {
-	local left
-	left=$(
+# What a run of the tests must not leave on the machine: mounts, control groups, processes.
+traces() {
+	{
 		grep -E '[/ ]pale[-/]' /proc/self/mounts
 		find /sys/fs/cgroup -maxdepth 6 -type d -name 'pale-*' 2>/dev/null
 		pgrep -u "$check_user" -a . 2>/dev/null
-	)
+	} | sort
+}
+
+left_behind() { # TRACES-BEFORE
+	local left
+	for _ in 1 2 3; do # what is being taken down is given a moment
+		left=$(comm -13 <(printf '%s\n' "$1") <(traces))
+		[ -n "$left" ] || break
+		sleep 1
+	done
 	if [ -n "$left" ]; then
 		note "left behind by the tests:"
 		printf '%s\n' "$left" | head -20 | sed 's/^/  | /' >&2

@@ -74,6 +74,15 @@ def tell(name, test):
             print("  | " + line.encode("unicode_escape").decode())
 
 
+def together(entries):
+    """The same test in several runs is told once: "files/race: ... (gcc-root, gcc-unprivileged)"."""
+    seen = {}
+    for title, reason in entries:
+        where, _, what = title.partition(": ")
+        seen.setdefault(f"{what}: {reason}" if what and reason else what or reason, []).append(where)
+    return [(what, ", ".join(places)) for what, places in seen.items()]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--passed", type=int, default=0)
@@ -97,8 +106,8 @@ def main():
             count.failed.append((where, "no test ran"))
         for test in tests:
             add_test(count, where, test)
-    for title, reason in count.skipped:
-        print(f"SKIPPED {title}{': ' + reason if reason else ''}")
+    for what, places in together(count.skipped):
+        print(f"SKIPPED {what} ({places})")
     for title, reason in count.failed:
         print(f"FAILED {title}{': ' + reason if reason else ''}")
     print(f"{count.passed} passed, {len(count.failed)} failed, {len(count.skipped)} skipped")

@@ -15,7 +15,7 @@ report() { # NAME STATUS OUTPUT
 }
 
 in_place() { # NAME KIND COMMAND...
-	local name=$1 kind=$2
+	local name=$1
 	shift 2
 	timeout -k 1 "$limit" "$@" >/run/out 2>&1
 	report "$name" $? /run/out
