@@ -69,6 +69,7 @@ check() {
 	*,root,*) die "PALE_MUST_WORK names root, and this is not root: the root half cannot run" ;;
 	esac
 	need build check demo bench tests
+	[ "${PALE_VM-}" != 1 ] || need vm
 	local root=
 	if [ "$(id -u)" -eq 0 ]; then
 		root=yes
@@ -102,14 +103,14 @@ check() {
 			"HOME=$home" "USER=$check_user" "LOGNAME=$check_user")
 		local wrapper=${drop[*]}
 		[ -z "$ok_gcc" ] || run_tests "$build" gcc-root
-		[ -z "$ok_gcc" ] || run_tests "$build" gcc-unprivileged --no-suite tree --wrapper "$wrapper"
-		[ -z "$ok_clang" ] || run_tests "$build-clang" clang-unprivileged --no-suite tree --wrapper "$wrapper"
-		[ -z "$ok_asan" ] || run_tests "$build-asan" sanitizers-root --no-suite tree -t 4
-		[ -z "$ok_asan" ] || run_tests "$build-asan" sanitizers-unprivileged --no-suite tree -t 4 --wrapper "$wrapper"
+		[ -z "$ok_gcc" ] || run_tests "$build" gcc-unprivileged --no-suite tree --no-suite vm --wrapper "$wrapper"
+		[ -z "$ok_clang" ] || run_tests "$build-clang" clang-unprivileged --no-suite tree --no-suite vm --wrapper "$wrapper"
+		[ -z "$ok_asan" ] || run_tests "$build-asan" sanitizers-root --no-suite tree --no-suite vm -t 4
+		[ -z "$ok_asan" ] || run_tests "$build-asan" sanitizers-unprivileged --no-suite tree --no-suite vm -t 4 --wrapper "$wrapper"
 	else
 		[ -z "$ok_gcc" ] || run_tests "$build" gcc-$who
-		[ -z "$ok_clang" ] || run_tests "$build-clang" clang-$who --no-suite tree
-		[ -z "$ok_asan" ] || run_tests "$build-asan" sanitizers-$who --no-suite tree -t 4
+		[ -z "$ok_clang" ] || run_tests "$build-clang" clang-$who --no-suite tree --no-suite vm
+		[ -z "$ok_asan" ] || run_tests "$build-asan" sanitizers-$who --no-suite tree --no-suite vm -t 4
 	fi
 	[ -z "$ok_gcc" ] || PALE_STATE_DIR=$scratch_dir/state PALE_BUILD=$build part "demo (./dev demo)" \
 		step "demo" "$top/dev" demo
