@@ -331,7 +331,10 @@ static int systemd_attach_end(struct cgroup *g, struct pale_err *err)
 	if (r < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, -r, "watching \"%s/memory.events\"",
 			       g->group[0].path);
-	return 0;
+	/* A short run may be over, and its scope gone, before anybody else asks. */
+	struct cgroup_usage now;
+
+	return cgroup_usage(g, &now, err);
 }
 
 int cgroup_systemd_create(const struct cgroup_host *host, struct cgroup *g, const char *name,

@@ -203,10 +203,13 @@ int limits_start(struct run *run, struct pale_err *err)
 void limits_finish(struct run *run)
 {
 	(void)look(run, true);
-	/* Where nobody counted, init did, for what ended; it is of the box, so it can only be
-	 * believed as far as it goes. */
-	if (run->plan->sample_cpu && run->init_cpu_us / 1000 > run->result->cpu_ms)
+	/* Where nobody counted (or systemd has removed what did), init did, for what ended; it is
+	 * of the box, so it can only be believed as far as it goes. */
+	bool gone = run->plan->host.cgroup.kind == CGROUP_V2_SYSTEMD;
+
+	if ((run->plan->sample_cpu || gone) && run->init_cpu_us / 1000 > run->result->cpu_ms)
 		run->result->cpu_ms = run->init_cpu_us / 1000;
-	if (run->plan->sample_memory && run->init_max_rss_bytes > run->result->memory_peak_bytes)
+	if ((run->plan->sample_memory || gone) &&
+	    run->init_max_rss_bytes > run->result->memory_peak_bytes)
 		run->result->memory_peak_bytes = run->init_max_rss_bytes;
 }

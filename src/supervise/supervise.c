@@ -126,8 +126,13 @@ static void on_progress(void *arg)
 /* From here on `status` is what a wait says of the main process. */
 static void main_ended(struct run *run, const struct init_message *m)
 {
+	struct cgroup_usage last; /* kept by cgroup_usage() itself */
 	struct result *r = run->result;
 
+	/* systemd removes the group, and what it counted, as soon as it has seen that it is empty.
+	 */
+	if (run->cgroup && run->plan->host.cgroup.kind == CGROUP_V2_SYSTEMD)
+		(void)!cgroup_usage(run->cgroup, &last, NULL);
 	run->main_ended = true;
 	r->leftover = m->leftover;
 	run->init_cpu_us = m->cpu_us;

@@ -1,0 +1,381 @@
+/* The supervisor's own accounting and the rlimits: what processes of a small box use is seen,
+ * however they hide, and sampling costs little. */
+#include "supervise/usage.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "confine/rlimits.h"
+
+#define MIB (1u << 20)
+
+static void burn(long ms)
+{
+	struct timespec used;
+
+	do
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	while (used.tv_sec * 1000 + used.tv_nsec / 1000000 < ms);
+}
+
+static void fill(size_t mib, int flags)
+{
+	char *p = mmap(NULL, mib * MIB, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | flags, -1, 0);
+
+	if (p == MAP_FAILED)
+		_exit(3);
+	memset(p, 1, mib * MIB);
+}
+
+/* A process that adopts orphans, as the first of a pid namespace does, and runs work(). */
+static pid_t start(void (*work)(void), int *ret_ready)
+{
+	int ready[2];
+
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		prctl(PR_SET_CHILD_SUBREAPER, 1);
+		close(ready[0]);
+		/* What the host's shared memory was before the box is noted meanwhile. */
+		nanosleep(&(struct timespec){.tv_nsec = 30000000}, NULL);
+		work();
+		(void)!write(ready[1], "", 1);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	*ret_ready = ready[0];
+	return pid;
+}
+
+static struct usage_now measure(void (*work)(void), const struct usage_budget *budget, unsigned ms)
+{
+	struct usage_now now = {0};
+	struct pale_err err;
+	struct usage *u;
+	char c;
+	int ready;
+	pid_t pid = start(work, &ready);
+	uint64_t end = clock_mono_us() + (uint64_t)ms * 1000;
+
+	if (usage_new(pid, budget, &u, &err) < 0)
+		fail_msg("%s", err.message);
+	do {
+		if (usage_sample(u, &now, &err) < 0)
+			fail_msg("%s", err.message);
+		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+	} while (clock_mono_us() < end);
+	(void)!read(ready, &c,
+		    1); /* until the work is set up: its end of the pipe is closed in all */
+	if (usage_sample(u, &now, &err) < 0)
+		fail_msg("%s", err.message);
+	usage_free(u);
+	close(ready);
+	/* The tree dies from the top: children have a parent-death signal each. */
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return now;
+}
+
+static pid_t child(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return pid;
+}
+
+static void work_cpu_waited(void)
+{
+	for (int i = 0; i < 5; i++) {
+		if (child() == 0) {
+			burn(40);
+			_exit(0);
+		}
+		wait(NULL);
+	}
+}
+
+static void work_cpu_ignored(void)
+{
+	signal(SIGCHLD, SIG_IGN);
+	for (int i = 0; i < 2; i++) {
+		if (child() == 0) {
+			burn(150);
+			_exit(0);
+		}
+	}
+	while (wait(NULL) > 0)
+		;
+}
+
+static void test_cpu(void **state)
+{
+	const struct usage_budget budget = {.cpu_us = 10000000, .cpus = 2};
+	(void)state;
+	struct usage_now now = measure(work_cpu_waited, &budget, 50);
+
+	assert_true(now.cpu_us >= 170000);
+	assert_true(now.cpu_us < 400000);
+	assert_false(now.cpu_over);
+	/* Nobody waits for these: the kernel drops their time, all but what was seen last is kept.
+	 */
+	now = measure(work_cpu_ignored, &budget, 700);
+	assert_true(now.cpu_us >= 150000);
+}
+
+static void daemonize_and_stay(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		setsid();
+		if (fork())
+			_exit(0);
+		alarm(20); /* it has no parent that would take it along */
+		close_range(3, ~0u, 0);
+		fill(16, MAP_PRIVATE);
+		for (;;)
+			pause();
+	}
+	waitpid(pid, NULL, 0);
+	nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+}
+
+static void test_daemons_are_seen(void **state)
+{
+	const struct usage_budget budget = {.memory_bytes = 64 * MIB, .processes = 1, .cpus = 1};
+	(void)state;
+	struct usage_now now = measure(daemonize_and_stay, &budget, 150);
+
+	assert_int_equal(now.processes, 2);
+	assert_true(now.processes_over);
+	assert_true(now.memory_bytes >= 15 * MIB);
+	assert_true(now.memory_bytes < 40 * MIB);
+}
+
+static void work_shared_with_children(void)
+{
+	fill(24, MAP_PRIVATE);
+	for (int i = 0; i < 4; i++) {
+		if (child() == 0) {
+			for (;;)
+				pause();
+		}
+	}
+}
+
+static void work_many(void)
+{
+	for (int i = 0; i < 4; i++) {
+		if (child() == 0) {
+			fill(16, MAP_PRIVATE);
+			for (;;)
+				pause();
+		}
+	}
+	nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+}
+
+static void work_shared(void)
+{
+	fill(48, MAP_SHARED);
+	work_shared_with_children();
+}
+
+static void work_memfd(void)
+{
+	static char block[MIB];
+	int fd = memfd_create("x", 0);
+
+	memset(block, 1, sizeof(block));
+	for (int i = 0; i < 48; i++)
+		(void)!write(fd, block, sizeof(block));
+}
+
+static void test_memory(void **state)
+{
+	const struct usage_budget budget = {.memory_bytes = 40 * MIB, .cpus = 1};
+	(void)state;
+	/* The plain sum is 120 MiB; the pages are there once. */
+	assert_false(measure(work_shared_with_children, &budget, 50).memory_over);
+	struct usage_now now = measure(work_many, &budget, 250);
+
+	assert_true(now.memory_over);
+	assert_true(now.memory_peak_bytes >= 60 * MIB);
+	assert_true(measure(work_shared, &budget, 50).memory_over);
+	assert_true(measure(work_memfd, &budget, 50).memory_over);
+}
+
+static void work_sleepers(void)
+{
+	for (int i = 0; i < 60; i++) {
+		if (child() == 0) {
+			for (;;)
+				pause();
+		}
+	}
+}
+
+static void test_cost(void **state)
+{
+	const struct usage_budget budget = {
+		.memory_bytes = 512 * MIB, .cpu_us = 30000000, .cpus = 1};
+	(void)state;
+	struct usage_now now;
+	struct pale_err err;
+	struct usage *u;
+	struct timespec a, b;
+	char c;
+	int ready;
+	pid_t pid = start(work_sleepers, &ready);
+
+	nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+	assert_int_equal(usage_new(pid, &budget, &u, &err), 0);
+	assert_int_equal(usage_sample(u, &now, &err), 0);
+	assert_int_equal(now.processes, 61);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(usage_sample(u, &now, &err), 0);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
+	long us = ((b.tv_sec - a.tv_sec) * 1000000 + (b.tv_nsec - a.tv_nsec) / 1000) / 20;
+
+	print_message("# 61 processes: %ld us a sample, the next in %u ms\n", us,
+		      now.next_sample_ms);
+	/* A fiftieth of a processor, with room for what differs between two runs of it. */
+	assert_true(us < (long)now.next_sample_ms * 1000 / 20);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(usage_sample(u, &now, &err), -PALE_E_NOTFOUND);
+	usage_free(u);
+	close(ready);
+	(void)c;
+}
+
+static void test_intervals(void **state)
+{
+	const struct usage_budget memory = {.memory_bytes = 1u << 30, .cpus = 1};
+	const struct usage_budget cpu = {.cpu_us = 5000000, .cpus = 2};
+	const struct usage_budget little = {.cpu_us = 40000, .cpus = 2};
+	(void)state;
+	struct pale_err err;
+	struct usage *u;
+
+	assert_int_equal(usage_new(getpid(), &memory, &u, &err), 0);
+	assert_int_equal(usage_first_ms(u), 50);
+	usage_free(u);
+	assert_int_equal(usage_new(getpid(), &cpu, &u, &err), 0);
+	assert_int_equal(usage_first_ms(u), 1000);
+	usage_free(u);
+	assert_int_equal(usage_new(getpid(), &little, &u, &err), 0);
+	assert_int_equal(usage_first_ms(u), 20);
+	usage_free(u);
+}
+
+static uint64_t planned(const struct rlimits *r, int resource)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		if (r->row[i].resource == resource)
+			return r->row[i].value;
+	}
+	return UINT64_MAX;
+}
+
+static void test_rlimits(void **state)
+{
+	const struct policy_limits limits = {.cpu_ms = 1500,
+					     .memory_bytes = 64 * MIB,
+					     .processes = 10,
+					     .open_files = 100,
+					     .file_size_bytes = 5 * MIB};
+	(void)state;
+	struct rlimits r;
+	struct pale_err err;
+	int status;
+
+	assert_int_equal(rlimits_plan(&limits,
+				      &(struct rlimits_mode){.memory = true, .processes_extra = 1},
+				      &r, &err),
+			 0);
+	assert_int_equal(planned(&r, RLIMIT_NPROC), 11);
+	assert_int_equal(planned(&r, RLIMIT_DATA), 128 * MIB);
+	assert_int_equal(planned(&r, RLIMIT_CPU), 3);
+	assert_int_equal(planned(&r, RLIMIT_CORE), 0);
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct rlimit l;
+
+		if (rlimits_apply(&r, &err) < 0 || getrlimit(RLIMIT_NOFILE, &l) < 0)
+			_exit(1);
+		if (l.rlim_cur != 100 || l.rlim_max != 100)
+			_exit(2);
+		if (mmap(NULL, 200 * MIB, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | MAP_PRIVATE, -1,
+			 0) != MAP_FAILED)
+			_exit(3);
+		/* Address space that is only reserved is not memory. */
+		if (mmap(NULL, (size_t)8 << 30, PROT_NONE,
+			 MAP_ANONYMOUS | MAP_PRIVATE | MAP_NORESERVE, -1, 0) == MAP_FAILED)
+			_exit(4);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+	assert_int_equal(rlimits_plan(&limits, &(struct rlimits_mode){0}, &r, &err), 0);
+	assert_int_equal(planned(&r, RLIMIT_DATA), UINT64_MAX);
+}
+
+static void test_rlimits_of_the_host(void **state)
+{
+	const struct policy_limits limits = {.open_files = 4000, .processes = 10};
+	(void)state;
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		const struct rlimit low = {64, 64};
+		struct rlimits r;
+		struct pale_err err;
+
+		if (setrlimit(RLIMIT_NOFILE, &low) < 0 || (geteuid() == 0 && seteuid(65534) < 0))
+			_exit(1);
+		if (rlimits_plan(&limits, &(struct rlimits_mode){0}, &r, &err) != -PALE_E_HOST)
+			_exit(2);
+		_exit(strstr(err.message, "limits.conf") && strstr(err.message, "64") ? 0 : 3);
+	}
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+	assert_true(rlimits_nproc_per_box());
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cpu),
+		cmocka_unit_test(test_daemons_are_seen),
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_cost),
+		cmocka_unit_test(test_intervals),
+		cmocka_unit_test(test_rlimits),
+		cmocka_unit_test(test_rlimits_of_the_host),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
