@@ -191,18 +191,25 @@ struct pale_run_options {
 struct pale_result;
 
 /* Runs one command to its end. options may be NULL. 0: it ran, and *ret tells how it ended, which may be
- * that Pale failed half-way (outcome "failed"; err says why). Negative: nothing ran. */
+ * that Pale failed half-way (outcome "failed"; err says why). Negative: nothing ran, or its supervisor
+ * was lost half-way (killed), and the box with it. */
 PALE_EXPORT int pale_run(const struct pale_policy *policy, const struct pale_command *command,
 			 const struct pale_run_options *options, struct pale_result **ret, struct pale_err *err);
 
-/* The same without waiting, for programs with an event loop: the supervisor is a process of its own, and
- * dies with its box if the caller does. */
+/* The same without waiting, for programs with an event loop and threads: the supervisor is a process of its
+ * own (libexec/pale/pale-box, or the absolute path in $PALE_BOX_PROGRAM), and dies with its box if the
+ * caller does. The caller's signal handlers and other children are left alone; a SIGCHLD comes when the
+ * supervisor ends. What can be told at once is (PALE_E_USAGE, PALE_E_POLICY); all else that keeps the
+ * command from running comes from pale_box_dispatch(). */
 struct pale_box;
 PALE_EXPORT int pale_box_start(const struct pale_policy *policy, const struct pale_command *command,
 			       const struct pale_run_options *options, struct pale_box **ret, struct pale_err *err);
 /* Polls readable when pale_box_dispatch() has something to do. Borrowed. */
 PALE_EXPORT int pale_box_fd(const struct pale_box *box);
-/* Calls the callbacks for what has come, without waiting. 1: the box has ended; 0: not yet. */
+/* Calls the callbacks for what has come, without waiting. 1: the box has ended; 0: not yet. Negative, for
+ * good: nothing ran, or the supervisor was lost (killed), and the box with it. Output that is not taken
+ * makes the command wait, never its supervisor; events wait in bounded memory, and beyond that are
+ * counted in one of kind "events.suppressed". Not to be called from a callback. */
 PALE_EXPORT int pale_box_dispatch(struct pale_box *box, struct pale_err *err);
 /* Dispatches until it has ended, and hands over the result. */
 PALE_EXPORT int pale_box_wait(struct pale_box *box, struct pale_result **ret, struct pale_err *err);
@@ -211,7 +218,7 @@ PALE_EXPORT int pale_box_signal(struct pale_box *box, int signal_number, struct 
 PALE_EXPORT int pale_box_resize(struct pale_box *box, unsigned short rows, unsigned short columns,
 				struct pale_err *err);
 PALE_EXPORT int pale_box_destroy(struct pale_box *box, struct pale_err *err);
-/* Ends the box if it still runs. */
+/* Ends the box if it still runs, and waits for that. */
 PALE_EXPORT void pale_box_free(struct pale_box *box);
 
 PALE_EXPORT void pale_result_free(struct pale_result *r);

@@ -9,9 +9,8 @@
 #include "api.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <string.h>
-#include <sys/prctl.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
 
 #include "base/fd.h"
@@ -246,7 +245,7 @@ static int get_request(int memfd, struct request *q, struct pale_err *err)
 	return 0;
 }
 
-static int serve(struct pale_err *err)
+static int serve(int caller, struct pale_err *err)
 {
 	_cleanup_(request_done) struct request q = {.text = BUF_INIT(WIRE_MAX)};
 	_cleanup_free_ char *cwd = NULL;
@@ -287,7 +286,7 @@ static int serve(struct pale_err *err)
 	q.command.tty = p.flags & WIRE_TTY;
 	r = api_request(q.policy, &q.command, b.options.ordered, &request, &cwd, err);
 	if (r == 0)
-		r = api_run_here(q.policy, &request, &b.options, WIRE_FD, &result, err);
+		r = api_run_here(q.policy, &request, &b.options, WIRE_FD, caller, &result, err);
 	if (r < 0)
 		return r;
 	/* The box is dead: now there is time to wait for the caller. */
@@ -302,13 +301,20 @@ int main(void)
 	struct pale_err err = {0};
 	int type;
 	socklen_t len = sizeof(type);
+	pid_t caller;
+	int pidfd;
 
 	if (getsockopt(WIRE_FD, SOL_SOCKET, SO_TYPE, &type, &len) < 0 || type != SOCK_SEQPACKET) {
 		fprintf(stderr, "pale-box: started by programs that use libpale; see pale(1)\n");
 		return 125;
 	}
 	fcntl(WIRE_FD, F_SETFD, FD_CLOEXEC);
-	if (serve(&err) < 0)
+	/* Should the caller be gone already, the socket says so, unless a fork of it has a copy. */
+	caller = getppid();
+	pidfd = pidfd_open(caller, 0);
+	if (pidfd < 0 || getppid() != caller)
+		return 125;
+	if (serve(pidfd, &err) < 0)
 		send_error(&err);
 	return 0;
 }

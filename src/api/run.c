@@ -79,8 +79,8 @@ static void pass_event(void *arg, const json_t *event)
 }
 
 int api_run_here(const struct pale_policy *policy, const struct plan_request *request,
-		 const struct pale_run_options *options, int control, struct pale_result **ret,
-		 struct pale_err *err)
+		 const struct pale_run_options *options, int control, int caller_pidfd,
+		 struct pale_result **ret, struct pale_err *err)
 {
 	_cleanup_plan_ struct plan *plan = NULL;
 	struct supervise_request supervise = {
@@ -88,6 +88,7 @@ int api_run_here(const struct pale_policy *policy, const struct plan_request *re
 		.out = options->use_fds ? options->out : -1,
 		.err = options->use_fds ? options->err : -1,
 		.control = control,
+		.caller_pidfd = caller_pidfd,
 		.keep_output = options->keep_output,
 		.handle_signals = options->handle_signals,
 		.on_output = options->on_output ? pass_output : NULL,
@@ -160,5 +161,5 @@ int pale_run(const struct pale_policy *policy, const struct pale_command *comman
 		return r;
 	}
 	r = api_request(policy, command, o.ordered, &request, &cwd, err);
-	return r < 0 ? r : api_run_here(policy, &request, &o, -1, ret, err);
+	return r < 0 ? r : api_run_here(policy, &request, &o, -1, 0, ret, err);
 }

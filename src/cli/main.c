@@ -113,10 +113,21 @@ static int help(const struct cli_command *const *commands, int argc, char **argv
 	if (argc > 0)
 		return cli_usage("", "there is no command %s", QUOTED(argv[0]));
 	printf("usage: pale COMMAND [ARG...]\n\n"
-	       "Runs code that nobody has reviewed, in a sandbox that holds.\n\nCommands:\n");
+	       "Runs code that nobody has reviewed in a sandbox that holds on all four axes "
+	       "(files,\n"
+	       "network, kernel, resources), and in which everything is as on any Linux machine.\n"
+	       "\n"
+	       "    pale run -c 'print(6 * 7)'           code, a script or a command, in a box\n"
+	       "    pale run --overlay . -- make test    on a copy of a directory; then: pale diff\n"
+	       "    pale audit show --blocked            what it tried and was refused\n"
+	       "    pale explain                         what is enforced here, and by what\n"
+	       "\nCommands:\n");
 	for (size_t i = 0; commands[i]; i++)
 		printf("  %-12s  %s\n", commands[i]->name, commands[i]->summary);
-	printf("\n`pale COMMAND --help` tells more; `pale --version` which one this is.\n");
+	printf("\n`pale COMMAND --help` tells more. Exit statuses: 0; 1 no, or not all of it; 2 "
+	       "wrong\n"
+	       "usage; 125 Pale failed. `pale run` passes the command's on, and has some of its "
+	       "own.\n");
 	return fflush(stdout) == 0 ? 0 : CLI_EXIT_PALE;
 }
 

@@ -377,6 +377,16 @@ static void on_command(evutil_socket_t fd, short what, void *arg)
 		terminal_resize(streams_tty(run->streams), c.rows, c.columns);
 }
 
+/* The control socket alone would not tell: a process that the caller forked may hold a copy of it. */
+static void on_caller_end(evutil_socket_t fd, short what, void *arg)
+{
+	struct run *run = arg;
+
+	(void)what;
+	unwatch(run, fd);
+	run_end(run, OUTCOME_DESTROYED);
+}
+
 /* --- the stages --------------------------------------------------------------------------------
  */
 
@@ -558,6 +568,8 @@ static int watch_box(struct run *run, struct pale_err *err)
 		r = run_watch(run, notify_fd(run->notify), EV_READ, on_listener, err);
 	if (r == 0 && run->req->control >= 0)
 		r = run_watch(run, run->req->control, EV_READ, on_command, err);
+	if (r == 0 && run->req->caller_pidfd > 0)
+		r = run_watch(run, run->req->caller_pidfd, EV_READ, on_caller_end, err);
 	if (r == 0)
 		r = watch_signals(run, err);
 	if (r == 0)

@@ -349,7 +349,9 @@ static void test_supervisor_killed(void **state)
 
 static void test_caller_killed(void **state)
 {
-	pid_t pid = fork();
+	pid_t pid = fork(), copy = 0;
+	char path[96];
+	FILE *f;
 
 	(void)state;
 	if (pid == 0) {
@@ -357,9 +359,18 @@ static void test_caller_killed(void **state)
 		_exit(127);
 	}
 	assert_true(becomes("837465", true));
+	snprintf(path, sizeof(path), "%s/copy", state_dir);
+	while (!(f = fopen(path, "re")) || fscanf(f, "%d", &copy) != 1) {
+		if (f)
+			fclose(f);
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+	fclose(f);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	assert_true(becomes("837465", false));
+	/* It holds a copy of the control socket, and that did not keep the box. */
+	assert_int_equal(kill(copy, SIGKILL), 0);
 }
 
 static void test_free_ends_it(void **state)
@@ -471,7 +482,21 @@ static void test_errors(void **state)
 
 static int caller(void)
 {
+	char path[96];
+	FILE *f;
+	pid_t pid;
+
 	(void)start("sleep 837465", NULL, NULL);
+	/* A fork that never execs has a copy of everything, and outlives its parent. */
+	pid = fork();
+	if (pid > 0) {
+		snprintf(path, sizeof(path), "%s/copy", getenv("PALE_STATE_DIR"));
+		f = fopen(path, "we");
+		if (f) {
+			fprintf(f, "%d\n", (int)pid);
+			fclose(f);
+		}
+	}
 	/* Not for ever, should the test fail. */
 	sleep(20);
 	return 0;
