@@ -59,6 +59,7 @@ demo_as() { # WHO PLACE PALE HOME [PREFIX...]
 	title "What was blocked, from the audit log"
 	command_line "pale audit show --blocked"
 	"${run[@]}" audit show --blocked </dev/null 2>&1 | tee "$output"
+	grep -q fc-list "$output" && echo "  (fc-list is matplotlib looking for fonts: harmless, and refused all the same)"
 	expect "the log does not have the blocked name" grep -q 'exfil.example.net' "$output"
 	expect "the log does not have the blocked address" grep -q '203\.0\.113\.7' "$output"
 	expect "the log does not have the blocked write" grep -q 'write .*/etc/cron.d' "$output"
@@ -125,10 +126,12 @@ demo() {
 	fi
 
 	title "Afterwards"
+	place=${place#"$called_from"/}
+	pale=${pale#"$called_from"/}
 	cat <<-END
 	  the chart          $place/out/chart.png
 	  the whole log      $pale audit list
-	  the plan           $pale explain -p ${place#"$PWD"/}/policy.yaml
+	  the plan           $pale explain -p $place/policy.yaml
 	  your own code      $pale run script.py, or see README.md
 	END
 	return "$demo_wrong"
