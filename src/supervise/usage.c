@@ -34,6 +34,7 @@
 #define TASKS_MAX     4096 /* looked at in one sample; more is over any sane limit */
 #define FDS_MAX	      4096 /* descriptors looked at for unmapped shared memory */
 #define MEMFDS_MAX    256
+#define LOOK_AT_FILES 16 /* every so many samples */
 #define MIN_MS	      4
 #define MAX_MS	      50
 #define COST_SHARE    50 /* at most 1/50 of a processor goes into sampling, */
@@ -56,7 +57,8 @@ struct usage {
 	int proc; /* descriptor of /proc */
 	long tick_us;
 	long page;
-	uint64_t shmem_base;  /* of the whole host when the box began */
+	uint64_t shmem_base; /* of the whole host when the box began */
+	unsigned samples;
 	uint64_t cpu_lost_us; /* of ended processes whose time nobody inherited */
 	uint64_t cpu_live_us; /* the sum at the last sample */
 	struct usage_now now;
@@ -415,7 +417,7 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 
 /* Cheap and never too low first; proportional shares, which cost 0.1 to 6 ms a process, only where
  * that would be over the limit. *ret_dear: they were needed. */
-static uint64_t measure_memory(const struct usage *u, bool *ret_dear)
+static uint64_t measure_memory(struct usage *u, bool *ret_dear)
 {
 	uint64_t limit = u->budget.memory_bytes, files = tmpfs_used(u);
 	uint64_t anon = 0, shared = 0, largest = 0;
@@ -428,7 +430,17 @@ static uint64_t measure_memory(const struct usage *u, bool *ret_dear)
 	/* All shared memory of the host grew by no more than this: if that is little, there is no
 	 * need to look for the box's part of it. What is mapped from files on disk is not shared
 	 * memory, and only this tells them apart without asking each process. */
-	uint64_t now = host_shmem(), grown = now > u->shmem_base ? now - u->shmem_base : 0;
+	uint64_t now = host_shmem();
+	struct memfds m = {0};
+
+	/* What others gave back must not hide what the box takes: the least so far is the base, and
+	 * now and then its files are looked at whatever the host's sum says. */
+	u->shmem_base = min_u64(u->shmem_base, now);
+	if (u->samples++ % LOOK_AT_FILES == LOOK_AT_FILES - 1) {
+		for (size_t i = 0; i < u->ntasks; i++)
+			memfds_of(u, u->tasks[i].pid, &m);
+	}
+	uint64_t grown = max_u64(now - u->shmem_base, files + m.bytes);
 
 	if (anon + max_u64(files, grown) <= limit)
 		return anon + files + min_u64(shared, grown > files ? grown - files : 0);
@@ -437,7 +449,6 @@ static uint64_t measure_memory(const struct usage *u, bool *ret_dear)
 		return anon + files;
 
 	uint64_t pss_anon = 0, pss_shmem = 0;
-	struct memfds m = {0};
 
 	*ret_dear = true;
 	for (size_t i = 0; i < u->ntasks; i++) {
