@@ -16,6 +16,14 @@ struct pale_plan {
 	struct plan *model;
 };
 
+/* At the start of each public function: its caller may pass NULL for err, what it calls may not. */
+#define NEED_ERR(err)                          \
+	struct pale_err ignored_err_ = {0};    \
+	do {                                   \
+		if (!(err))                    \
+			(err) = &ignored_err_; \
+	} while (0)
+
 /* Copies the part of a caller's struct that both know; -PALE_E_USAGE if its size makes no sense. */
 int api_take(void *to, size_t to_size, const void *from, const char *what,
 	     struct pale_err *err) _must_check_;

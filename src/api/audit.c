@@ -27,11 +27,13 @@ _Static_assert((int)PALE_ERROR == AUDIT_ERROR && (int)PALE_LIMIT == AUDIT_LIMIT,
 
 int pale_audit_recover(struct pale_err *err)
 {
+	NEED_ERR(err);
 	return supervise_recover(err);
 }
 
 int pale_audit_find(const char *ref, char ret[PALE_ID_SIZE], struct pale_err *err)
 {
+	NEED_ERR(err);
 	return audit_find(ref, ret, err);
 }
 
@@ -79,6 +81,7 @@ int pale_audit_list(const struct pale_audit_filter *filter,
 		    int (*fn)(void *arg, const struct pale_audit_run *run), void *arg,
 		    struct pale_err *err)
 {
+	NEED_ERR(err);
 	struct pale_audit_filter f = {0};
 	struct audit_filter inner = {0};
 	struct audit_index *ix = NULL;
@@ -108,6 +111,7 @@ int pale_audit_list(const struct pale_audit_filter *filter,
 int pale_audit_ids(const char *since, int (*fn)(void *arg, const char *id), void *arg,
 		   struct pale_err *err)
 {
+	NEED_ERR(err);
 	_cleanup_state_ struct audit_state s = AUDIT_STATE_NONE;
 	_cleanup_free_ char(*ids)[AUDIT_ID_SIZE] = NULL;
 	char from[40] = "", at[40];
@@ -126,6 +130,7 @@ int pale_audit_ids(const char *since, int (*fn)(void *arg, const char *id), void
 
 int pale_audit_show(const char *id, FILE *out, unsigned flags, size_t width, struct pale_err *err)
 {
+	NEED_ERR(err);
 	const struct audit_show how = {
 		.events = flags & PALE_SHOW_EVENTS,
 		.blocked = flags & PALE_SHOW_BLOCKED,
@@ -159,6 +164,7 @@ int pale_audit_follow(const char *id, bool on,
 		      int (*fn)(void *arg, const char *id, const char *json), void *arg,
 		      struct pale_err *err)
 {
+	NEED_ERR(err);
 	struct follower f = {fn, arg};
 
 	return audit_follow(id, on, follow_one, &f, err);
@@ -167,6 +173,7 @@ int pale_audit_follow(const char *id, bool on,
 int pale_audit_print(const char *json, FILE *out, unsigned flags, size_t width,
 		     struct pale_err *err)
 {
+	NEED_ERR(err);
 	_cleanup_buf_ struct buf b = BUF_INIT(2u << 20);
 	json_t *event = json_loads(json, 0, NULL);
 	int r;
@@ -183,17 +190,20 @@ int pale_audit_print(const char *json, FILE *out, unsigned flags, size_t width,
 
 int pale_audit_export(const char *id, bool otlp, FILE *out, struct pale_err *err)
 {
+	NEED_ERR(err);
 	return otlp ? audit_export_otlp(out, id, err) : audit_export_jsonl(out, id, err);
 }
 
 int pale_audit_report(const char *id, FILE *out, struct pale_err *err)
 {
+	NEED_ERR(err);
 	return audit_report_html(out, id, err);
 }
 
 int pale_audit_verify(const char *id, const char *head, struct pale_audit_verdict *ret,
 		      struct pale_err *err)
 {
+	NEED_ERR(err);
 	struct audit_verdict v;
 	int r = audit_verify(id, head, &v, err);
 
@@ -213,6 +223,7 @@ int pale_audit_verify(const char *id, const char *head, struct pale_audit_verdic
 int pale_audit_prune(const struct pale_audit_prune *how, struct pale_audit_pruned *ret,
 		     struct pale_err *err)
 {
+	NEED_ERR(err);
 	struct pale_audit_prune h = {.max_bytes = AUDIT_MAX_BYTES};
 	struct audit_prune inner = {0};
 	struct audit_pruned done;
@@ -251,6 +262,7 @@ void pale_audit_prune_daily(void)
 
 int pale_audit_reindex(struct pale_err *err)
 {
+	NEED_ERR(err);
 	struct audit_index *ix = NULL;
 	int r = audit_index_open(true, &ix, err);
 
@@ -278,6 +290,7 @@ bool pale_audit_event(size_t index, struct pale_audit_event *ret)
 
 int pale_audit_docs(char **ret, struct pale_err *err)
 {
+	NEED_ERR(err);
 	_cleanup_buf_ struct buf b = BUF_INIT(1u << 20);
 
 	if (audit_events_markdown(&b) < 0)

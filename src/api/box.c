@@ -237,6 +237,7 @@ int pale_box_start(const struct pale_policy *policy, const struct pale_command *
 		   const struct pale_run_options *options, struct pale_box **ret,
 		   struct pale_err *err)
 {
+	NEED_ERR(err);
 	_cleanup_close_ int request = -1, theirs = -1;
 	_cleanup_free_ char *cwd = NULL;
 	struct plan_request q;
@@ -433,6 +434,7 @@ static bool ended(const struct pale_box *box)
 
 int pale_box_dispatch(struct pale_box *box, struct pale_err *err)
 {
+	NEED_ERR(err);
 	for (int i = 0; i < TURN_READS && box->sock >= 0; i++) {
 		int r = read_packet(box);
 
@@ -453,6 +455,7 @@ int pale_box_dispatch(struct pale_box *box, struct pale_err *err)
 
 int pale_box_wait(struct pale_box *box, struct pale_result **ret, struct pale_err *err)
 {
+	NEED_ERR(err);
 	int r;
 
 	*ret = NULL;
@@ -484,6 +487,7 @@ static int tell(struct pale_box *box, const struct supervise_command *c, struct 
 
 int pale_box_signal(struct pale_box *box, int signal_number, struct pale_err *err)
 {
+	NEED_ERR(err);
 	const struct supervise_command c = {.kind = SUPERVISE_SIGNAL, .value = signal_number};
 
 	if (signal_number < 1 || signal_number > SIGRTMAX)
@@ -494,6 +498,7 @@ int pale_box_signal(struct pale_box *box, int signal_number, struct pale_err *er
 int pale_box_resize(struct pale_box *box, unsigned short rows, unsigned short columns,
 		    struct pale_err *err)
 {
+	NEED_ERR(err);
 	const struct supervise_command c = {
 		.kind = SUPERVISE_RESIZE, .rows = rows, .columns = columns};
 
@@ -502,6 +507,7 @@ int pale_box_resize(struct pale_box *box, unsigned short rows, unsigned short co
 
 int pale_box_destroy(struct pale_box *box, struct pale_err *err)
 {
+	NEED_ERR(err);
 	const struct supervise_command c = {.kind = SUPERVISE_DESTROY};
 
 	return tell(box, &c, err);

@@ -41,6 +41,7 @@ int api_request(const struct pale_policy *policy, const struct pale_command *com
 int pale_plan_new(const struct pale_policy *policy, const struct pale_command *command,
 		  struct pale_plan **ret, struct pale_err *err)
 {
+	NEED_ERR(err);
 	_cleanup_free_ char *cwd = NULL;
 	struct plan_request request;
 	struct pale_plan *p;
@@ -76,11 +77,13 @@ void pale_plan_free(struct pale_plan *p)
 
 int pale_plan_digest(const struct pale_plan *p, char ret[65], struct pale_err *err)
 {
+	NEED_ERR(err);
 	return plan_digest(p->model, ret, err);
 }
 
 int pale_plan_json(const struct pale_plan *p, char **ret, struct pale_err *err)
 {
+	NEED_ERR(err);
 	json_t *o = plan_to_json(p->model);
 	char digest[65];
 	int r = o ? plan_digest(p->model, digest, err) : err_nomem(err, STAGE);
@@ -101,6 +104,7 @@ void pale_plan_print(const struct pale_plan *p, FILE *out, unsigned flags)
 
 int pale_doctor(char **ret, FILE *out, unsigned flags, struct pale_err *err)
 {
+	NEED_ERR(err);
 	struct doctor d;
 	int r = doctor_run(&d, err);
 

@@ -35,6 +35,7 @@ int api_take(void *to, size_t to_size, const void *from, const char *what, struc
 
 int pale_policy_new(struct pale_policy **ret, struct pale_err *err)
 {
+	NEED_ERR(err);
 	struct pale_policy *p = calloc(1, sizeof(*p));
 	int r;
 
@@ -52,6 +53,7 @@ int pale_policy_new(struct pale_policy **ret, struct pale_err *err)
 
 int pale_policy_copy(struct pale_policy **ret, const struct pale_policy *from, struct pale_err *err)
 {
+	NEED_ERR(err);
 	struct pale_policy *p = calloc(1, sizeof(*p));
 	int r;
 
@@ -89,6 +91,7 @@ static void add_name(struct pale_policy *p, const char *name)
 
 int pale_policy_load(struct pale_policy *p, const char *name, struct pale_err *err)
 {
+	NEED_ERR(err);
 	int r = policy_load(p->model, name, err);
 
 	if (r < 0)
@@ -100,6 +103,7 @@ int pale_policy_load(struct pale_policy *p, const char *name, struct pale_err *e
 int pale_policy_load_text(struct pale_policy *p, const char *text, size_t len, const char *name,
 			  const char *base_dir, bool json, struct pale_err *err)
 {
+	NEED_ERR(err);
 	int r = policy_load_memory(p->model, text, len, name, base_dir, json, err);
 
 	if (r < 0)
@@ -131,13 +135,11 @@ static void report_one(const struct pale_err *e, void *data)
 int pale_policy_check(const char *name, void (*report)(void *arg, const char *message), void *arg,
 		      struct pale_err *err)
 {
+	NEED_ERR(err);
 	_cleanup_policy_ struct policy *p = NULL;
 	struct check c = {report, arg, 0};
-	struct pale_err mine;
 	int r;
 
-	if (!err)
-		err = &mine;
 	r = policy_new(&p, err);
 	if (r >= 0)
 		r = policy_load_report(p, name, report_one, &c, err);
@@ -161,12 +163,14 @@ static const char *origin(const struct pale_policy *p, const char *otherwise)
 
 int pale_policy_set(struct pale_policy *p, const char *key, const char *value, struct pale_err *err)
 {
+	NEED_ERR(err);
 	return policy_set(p->model, key, value, origin(p, "pale_policy_set()"), err);
 }
 
 int pale_policy_read(struct pale_policy *p, const char *from, const char *path,
 		     struct pale_err *err)
 {
+	NEED_ERR(err);
 	return policy_add_file(p->model, ACCESS_READ, path, from, NULL, 0,
 			       origin(p, "pale_policy_read()"), err);
 }
@@ -174,6 +178,7 @@ int pale_policy_read(struct pale_policy *p, const char *from, const char *path,
 int pale_policy_overlay(struct pale_policy *p, const char *from, const char *path,
 			struct pale_err *err)
 {
+	NEED_ERR(err);
 	return policy_add_file(p->model, ACCESS_OVERLAY, path, from, NULL, 0,
 			       origin(p, "pale_policy_overlay()"), err);
 }
@@ -181,6 +186,7 @@ int pale_policy_overlay(struct pale_policy *p, const char *from, const char *pat
 int pale_policy_write(struct pale_policy *p, const char *path, const char *collect,
 		      uint64_t size_bytes, struct pale_err *err)
 {
+	NEED_ERR(err);
 	const char *where = origin(p, "pale_policy_write()");
 	struct policy_file entry = {0};
 	char text[24];
@@ -197,6 +203,7 @@ int pale_policy_write(struct pale_policy *p, const char *path, const char *colle
 
 int pale_policy_hide(struct pale_policy *p, const char *path, struct pale_err *err)
 {
+	NEED_ERR(err);
 	return policy_add_file(p->model, ACCESS_HIDE, path, NULL, NULL, 0,
 			       origin(p, "pale_policy_hide()"), err);
 }
@@ -204,16 +211,19 @@ int pale_policy_hide(struct pale_policy *p, const char *path, struct pale_err *e
 int pale_policy_env(struct pale_policy *p, const char *name, const char *value,
 		    struct pale_err *err)
 {
+	NEED_ERR(err);
 	return policy_add_env(p->model, name, value, err);
 }
 
 int pale_policy_json(const struct pale_policy *p, char **ret, struct pale_err *err)
 {
+	NEED_ERR(err);
 	return policy_to_json(p->model, ret, err);
 }
 
 int pale_policy_yaml(const struct pale_policy *p, char **ret, struct pale_err *err)
 {
+	NEED_ERR(err);
 	int r = policy_check(p->model, err);
 
 	return r < 0 ? r : policy_to_yaml(p->model, ret, err);
@@ -221,16 +231,19 @@ int pale_policy_yaml(const struct pale_policy *p, char **ret, struct pale_err *e
 
 int pale_policy_starter(const char *name, char **ret, struct pale_err *err)
 {
+	NEED_ERR(err);
 	return policy_init_text(name, ret, err);
 }
 
 int pale_policy_schema(char **ret, struct pale_err *err)
 {
+	NEED_ERR(err);
 	return policy_schema_json(ret, err);
 }
 
 int pale_policy_docs(char **ret, struct pale_err *err)
 {
+	NEED_ERR(err);
 	return policy_docs_markdown(ret, err);
 }
 

@@ -138,15 +138,13 @@ int api_options(const struct pale_run_options *options, struct pale_run_options 
 int pale_run(const struct pale_policy *policy, const struct pale_command *command,
 	     const struct pale_run_options *options, struct pale_result **ret, struct pale_err *err)
 {
+	NEED_ERR(err);
 	_cleanup_free_ char *cwd = NULL;
 	struct plan_request request;
 	struct pale_run_options o;
 	struct pale_box *box;
-	struct pale_err mine;
 	int r;
 
-	if (!err)
-		err = &mine;
 	*err = (struct pale_err){0};
 	*ret = NULL;
 	r = api_options(options, &o, err);

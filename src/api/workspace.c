@@ -15,11 +15,8 @@ static int with_options(workspace_fn *fn, const char *run,
 {
 	struct pale_workspace_options o = {0};
 	struct pale_workspace_totals ignored;
-	struct pale_err mine;
 	int r;
 
-	if (!err)
-		err = &mine;
 	r = api_take(&o, sizeof(o), options, "struct pale_workspace_options", err);
 	return r < 0 ? r : fn(run, &o, out, ret ? ret : &ignored, err);
 }
@@ -27,27 +24,29 @@ static int with_options(workspace_fn *fn, const char *run,
 int pale_workspace_diff(const char *run, const struct pale_workspace_options *options, FILE *out,
 			struct pale_workspace_totals *ret, struct pale_err *err)
 {
+	NEED_ERR(err);
 	return with_options(workspace_diff, run, options, out, ret, err);
 }
 
 int pale_workspace_apply(const char *run, const struct pale_workspace_options *options, FILE *out,
 			 struct pale_workspace_totals *ret, struct pale_err *err)
 {
+	NEED_ERR(err);
 	return with_options(workspace_apply, run, options, out, ret, err);
 }
 
 int pale_workspace_discard(const char *run, struct pale_err *err)
 {
-	struct pale_err mine;
+	NEED_ERR(err);
 
-	return workspace_discard(run, err ? err : &mine);
+	return workspace_discard(run, err);
 }
 
 int pale_workspace_find(const char *run, char ret[PALE_ID_SIZE], struct pale_err *err)
 {
+	NEED_ERR(err);
 	_cleanup_workspace_ struct workspace w = WORKSPACE_NONE;
-	struct pale_err mine;
-	int r = workspace_open(run, NULL, 0, &w, err ? err : &mine);
+	int r = workspace_open(run, NULL, 0, &w, err);
 
 	if (r == 0)
 		snprintf(ret, PALE_ID_SIZE, "%s", w.kept.id);

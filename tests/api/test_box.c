@@ -307,6 +307,57 @@ static void test_slow_reader(void **state)
 	free(s);
 }
 
+/* Nobody takes the events either: they wait, or are counted, and the run goes on to its end. */
+static void test_slow_events(void **state)
+{
+	struct seen *s = calloc(1, sizeof(*s));
+	struct pale_box *box =
+		start("exec python3 -c 'import socket\n"
+		      "for port in range(1, 4000):\n"
+		      " with socket.socket() as s: s.connect_ex((\"192.0.2.1\", port))\n"
+		      "print(647382)'",
+		      NULL, s);
+	struct pale_result *r;
+
+	(void)state;
+	assert_true(becomes("647382", true));
+	assert_true(becomes("647382", false));
+	r = finish(box);
+	assert_int_equal(pale_result_exit_status(r), 0);
+	assert_string_equal(s->out, "647382\n");
+	assert_non_null(strstr(s->events, "network.blocked"));
+	assert_true(s->nevents < MAX_TEXT);
+	assert_non_null(strstr(s->events, "\"event\":\"box.end\""));
+	pale_result_free(r);
+	free(s);
+}
+
+/* Every function takes NULL for the error. */
+static void test_no_error_wanted(void **state)
+{
+	const char *argv[] = {"no-such-command-here", NULL};
+	struct pale_command command = {.size = sizeof(command), .argv = argv};
+	struct pale_policy *policy = policy_with(NULL, NULL);
+	struct pale_result *r = NULL;
+	struct pale_plan *plan = NULL;
+	char id[PALE_ID_SIZE];
+
+	(void)state;
+	assert_int_equal(pale_run(policy, &command, NULL, &r, NULL), -PALE_E_NOTFOUND);
+	assert_int_equal(pale_plan_new(policy, &command, &plan, NULL), -PALE_E_NOTFOUND);
+	assert_int_equal(pale_policy_set(policy, "limits.memory", "lots", NULL), -PALE_E_POLICY);
+	assert_int_equal(pale_policy_load(policy, "/nonexistent", NULL), -PALE_E_NOTFOUND);
+	assert_int_equal(
+		pale_policy_load_text(policy, "pale: 1\nlimts: {}\n", 19, "t", NULL, false, NULL),
+		-PALE_E_POLICY);
+	assert_int_equal(pale_policy_read(policy, "/nonexistent", "relative/../..", NULL) <= 0, 1);
+	assert_int_equal(pale_audit_find("zzzz", id, NULL), -PALE_E_NOTFOUND);
+	assert_int_equal(pale_workspace_find("zzzz", id, NULL), -PALE_E_NOTFOUND);
+	assert_true(pale_audit_show("zzzz", stderr, 0, 0, NULL) < 0);
+	assert_true(pale_workspace_discard("zzzz", NULL) < 0);
+	pale_policy_free(policy);
+}
+
 static void test_signal(void **state)
 {
 	struct seen *s = calloc(1, sizeof(*s));
@@ -516,7 +567,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_run_keeps_output),  cmocka_unit_test(test_callbacks),
 		cmocka_unit_test(test_several_at_once),	  cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_slow_reader),	  cmocka_unit_test(test_signal),
+		cmocka_unit_test(test_slow_reader),	  cmocka_unit_test(test_slow_events),
+		cmocka_unit_test(test_no_error_wanted),	  cmocka_unit_test(test_signal),
 		cmocka_unit_test(test_supervisor_killed), cmocka_unit_test(test_caller_killed),
 		cmocka_unit_test(test_free_ends_it),	  cmocka_unit_test(test_streams),
 		cmocka_unit_test(test_widened),		  cmocka_unit_test(test_errors),
