@@ -232,7 +232,8 @@ int audit_verify(const char *id, const char *want_head, struct audit_verdict *re
 
 	if (r < 0)
 		return r;
-	/* A supervisor that was killed between its first two steps leaves an empty directory: nothing ran. */
+	/* A supervisor that was killed between its first two steps leaves an empty directory:
+	 * nothing ran. */
 	r = audit_state_run(&s, id, O_RDONLY, &dir, NULL, err);
 	if (r == 0 && is_empty(dir)) {
 		*ret = (struct audit_verdict){.state = AUDIT_LOG_LOST};
