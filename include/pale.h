@@ -1,3 +1,4 @@
+/* clang-format off: laid out by hand, as a page to read */
 /* libpale: run code that nobody has reviewed, in a sandbox that holds.
  *
  *	struct pale_policy *policy;

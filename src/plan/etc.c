@@ -292,7 +292,8 @@ int etc_make(const struct etc_request *req, struct etc *ret, struct pale_err *er
 	if (r == 0)
 		r = add_file(ret, "/etc/shells",
 			     "/bin/sh\n/bin/bash\n/usr/bin/sh\n/usr/bin/bash\n");
-	/* Opened by almost every program; without them each start would be a refused read in the log. */
+	/* Opened by almost every program; without them each start would be a refused read in the
+	 * log. */
 	if (r == 0)
 		r = add_file(ret, "/etc/host.conf", "multi on\n");
 	if (r == 0)

@@ -323,8 +323,8 @@ static uint64_t ended(struct usage *u)
 
 /* ---- memory ---- */
 
-/* Proportional shares: what forked children share with their parent counts once. False: they cannot be
- * read. A process that has ended since it was found has no memory any more. */
+/* Proportional shares: what forked children share with their parent counts once. False: they cannot
+ * be read. A process that has ended since it was found has no memory any more. */
 static bool proportional(const struct usage *u, pid_t pid, uint64_t *anon, uint64_t *shmem)
 {
 	char path[32], buf[2048];
@@ -528,9 +528,9 @@ int usage_sample(struct usage *u, struct usage_now *ret, struct pale_err *err)
 	now->processes_peak = max_u64(now->processes_peak, threads);
 	if (u->budget.memory_bytes) {
 		now->memory_bytes = measure_memory(u, &dear);
-		/* Shares are read one process after the other. When many that share are ending meanwhile,
-		 * each of those read later has a larger part of the same pages, and the sum is too high.
-		 * What is really over is so at a second look, too. */
+		/* Shares are read one process after the other. When many that share are ending
+		 * meanwhile, each of those read later has a larger part of the same pages, and the
+		 * sum is too high. What is really over is so at a second look, too. */
 		if (dear && now->memory_bytes > u->budget.memory_bytes && walk(u)) {
 			(void)ended(u);
 			now->memory_bytes = min_u64(now->memory_bytes, measure_memory(u, &dear));
