@@ -197,6 +197,13 @@ static int limit_memory(struct cgroup *g, const char *dir, bool swap_accounted,
 		r = cgroup_file_write(dir, "memory.swappiness", "0");
 	if (r < 0)
 		return cgroup_limit_failed(dir, "memory.memsw.limit_in_bytes", r, err);
+	/* Buffers of IP sockets have a counter of their own, and none unless it is limited. A
+	 * socket that goes over it waits, as under the host's own limit, which the box must not use
+	 * up. Not there: a kernel that does not count its own memory. */
+	r = cgroup_file_write_u64(dir, "memory.kmem.tcp.limit_in_bytes",
+				  g->limits.memory_bytes / 8);
+	if (r < 0 && r != -ENOENT)
+		return cgroup_limit_failed(dir, "memory.kmem.tcp.limit_in_bytes", r, err);
 	return 0;
 }
 

@@ -50,6 +50,30 @@ int userns_map_self(uid_t outside_uid, gid_t outside_gid, uid_t inside_uid, gid_
 	return write_proc(0, "gid_map", line, err);
 }
 
+int userns_bound_counts(struct pale_err *err)
+{
+	/* The kernel gives a user 128 instances; without one, file managers, editors and init
+	 * itself fail. */
+	static const struct {
+		const char *path, *value;
+	} bounds[] = {
+		{"/proc/sys/user/max_inotify_instances", "16"},
+		{"/proc/sys/user/max_inotify_watches", "16384"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bounds); i++) {
+		_cleanup_close_ int fd = open(bounds[i].path, O_WRONLY | O_CLOEXEC);
+		int r = fd < 0 ? -errno
+			       : fd_write_all(fd, bounds[i].value, strlen(bounds[i].value));
+
+		/* A kernel without inotify. */
+		if (r < 0 && r != -ENOENT)
+			return err_set(err, PALE_E_HOST, STAGE, -r, "cannot write %s",
+				       bounds[i].path);
+	}
+	return 0;
+}
+
 int userns_map_range(pid_t pid, unsigned base, struct pale_err *err)
 {
 	char line[64];

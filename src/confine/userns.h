@@ -15,6 +15,11 @@ int userns_map_self(uid_t outside_uid, gid_t outside_gid, uid_t inside_uid, gid_
 		    struct pale_err *err) _must_check_;
 int userns_map_range(pid_t pid, unsigned base, struct pale_err *err) _must_check_;
 
+/* In the namespace itself, with a /proc: bounds what its processes take of what the kernel counts
+ * for the caller, who has the same for everything else that it runs (user_namespaces(7),
+ * inotify(7)). */
+int userns_bound_counts(struct pale_err *err) _must_check_;
+
 /* A user namespace that exists only as a mapping for id-mapped mounts: as the range at base, but
  * with the two ids (on disk `theirs`, in the box `ours`) exchanged. Root only. A descriptor. */
 int userns_swapped(unsigned base, uid_t our_uid, uid_t their_uid, gid_t our_gid, gid_t their_gid,

@@ -323,18 +323,13 @@ static uint64_t ended(struct usage *u)
 
 /* ---- memory ---- */
 
-/* Proportional shares: what forked children share with their parent counts once. False: they cannot
- * be read. A process that has ended since it was found has no memory any more. */
+/* Proportional shares: what forked children share with their parent counts once. */
 static bool proportional(const struct usage *u, pid_t pid, uint64_t *anon, uint64_t *shmem)
 {
 	char path[32], buf[2048];
 
 	snprintf(path, sizeof(path), "%d/smaps_rollup", (int)pid);
-	ssize_t n = read_at(u->proc, path, buf, sizeof(buf));
-
-	if (n == 0 || n == -ENOENT || n == -ESRCH)
-		return true;
-	if (n < 0)
+	if (read_at(u->proc, path, buf, sizeof(buf)) < 0)
 		return false;
 	const char *a = strstr(buf, "\nPss_Anon:"), *s = strstr(buf, "\nPss_Shmem:");
 	const char *w = strstr(buf, "\nSwapPss:");
@@ -361,6 +356,8 @@ static uint64_t tmpfs_used(const struct usage *u)
 }
 
 struct memfds {
+	bool more; /* there is some that cannot be seen: too many files, or ones on their way in a
+		      message */
 	size_t n, looked;
 	uint64_t bytes;
 	struct {
@@ -368,6 +365,19 @@ struct memfds {
 		ino_t ino;
 	} known[MEMFDS_MAX];
 };
+
+/* Whether messages wait in a Unix socket that carry descriptors: their files are nobody's then. */
+static bool holds_descriptors(const struct usage *u, pid_t pid, const char *fd)
+{
+	char path[320], text[1024];
+
+	snprintf(path, sizeof(path), "%d/fdinfo/%s", (int)pid, fd);
+	if (read_at(u->proc, path, text, sizeof(text)) < 0)
+		return false;
+	const char *count = strstr(text, "\nscm_fds:");
+
+	return count && strtoull(count + strlen("\nscm_fds:"), NULL, 10) > 0;
+}
 
 /* Memory files that a process holds open: not in any file system of the box, and not resident in a
  * process that only writes to them. */
@@ -392,6 +402,8 @@ static void memfds_of(const struct usage *u, pid_t pid, struct memfds *m)
 		if (len < 0)
 			continue;
 		link[len] = '\0';
+		if (str_starts(link, "socket:") && !m->more)
+			m->more = holds_descriptors(u, pid, e->d_name);
 		if (!str_starts(link, "/memfd:") && !str_starts(link, "/dev/zero (deleted)") &&
 		    !str_starts(link, "/SYSV"))
 			continue;
@@ -407,6 +419,7 @@ static void memfds_of(const struct usage *u, pid_t pid, struct memfds *m)
 		m->known[m->n++].ino = st.st_ino;
 		m->bytes += (uint64_t)st.st_blocks * 512;
 	}
+	m->more |= m->looked == FDS_MAX || m->n == MEMFDS_MAX;
 	closedir(dir);
 }
 
@@ -467,7 +480,8 @@ static uint64_t measure_memory(struct usage *u, bool *ret_dear)
 	 * by. */
 	uint64_t in_files = files + m.bytes, larger = max_u64(in_files, pss_shmem);
 
-	return pss_anon + max_u64(larger, min_u64(in_files + pss_shmem, grown));
+	/* Where the box hides some, all growth is taken to be its own. */
+	return pss_anon + max_u64(larger, m.more ? grown : min_u64(in_files + pss_shmem, grown));
 }
 
 /* ---- sampling ---- */
@@ -528,13 +542,6 @@ int usage_sample(struct usage *u, struct usage_now *ret, struct pale_err *err)
 	now->processes_peak = max_u64(now->processes_peak, threads);
 	if (u->budget.memory_bytes) {
 		now->memory_bytes = measure_memory(u, &dear);
-		/* Shares are read one process after the other. When many that share are ending
-		 * meanwhile, each of those read later has a larger part of the same pages, and the
-		 * sum is too high. What is really over is so at a second look, too. */
-		if (dear && now->memory_bytes > u->budget.memory_bytes && walk(u)) {
-			(void)ended(u);
-			now->memory_bytes = min_u64(now->memory_bytes, measure_memory(u, &dear));
-		}
 		now->memory_peak_bytes = max_u64(now->memory_peak_bytes, now->memory_bytes);
 	}
 	now->cpu_over = u->budget.cpu_us && now->cpu_us >= u->budget.cpu_us;

@@ -425,8 +425,9 @@ int mounts_step(struct mounts *m, const struct step *s, size_t at, struct pale_e
 	case STEP_HIDE: return step_hide(m, s, err);
 	case STEP_PROC: return plain_mount(s, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL, err);
 	case STEP_DEVPTS:
+		/* max: the host has 4096 for all its boxes. */
 		return plain_mount(s, "devpts", MS_NOSUID | MS_NOEXEC,
-				   "newinstance,ptmxmode=0666,mode=0620", err);
+				   "newinstance,ptmxmode=0666,mode=0620,max=32", err);
 	case STEP_COVER: return step_cover(m, s, err);
 	case STEP_READONLY: return step_readonly(s, err);
 	}

@@ -195,6 +195,9 @@ int isolation_join(struct box *box, const int *fds, size_t n, struct pale_err *e
 	struct source_packet packet = {.step = (uint32_t)n};
 	int r = fd_send(box->control_fd, &packet, sizeof(packet), fds, n);
 
+	/* It died: isolation_ready() hears why. */
+	if (r == -EPIPE)
+		return 0;
 	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot hand over the cgroup") : 0;
 }
 
@@ -257,6 +260,10 @@ int isolation_ready(const struct plan *plan, struct box *box, struct pale_err *e
 			return err_set(err, PALE_E_SYSTEM, STAGE, 0,
 				       "the box was not ready after %d s", READY_TIME_MS / 1000);
 		n = fd_recv(box->control_fd, &packet, sizeof(packet), &fd, 1, &nfds);
+		/* It died before it had read all of ours: said once, and before what it said
+		 * itself. */
+		if (n == -ECONNRESET)
+			continue;
 		if (n == (ssize_t)sizeof(struct setup_packet)) {
 			if (packet.setup.err.code != PALE_OK) {
 				if (nfds)

@@ -251,6 +251,8 @@ static int setup(const struct setup *s, struct pale_err *err)
 	if (r == 0 && sethostname("pale", 4) < 0)
 		r = err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot set the host name");
 	if (r == 0)
+		r = userns_bound_counts(err);
+	if (r == 0)
 		r = network_enter(&network, &dns_fd, err);
 	if (r == 0 && plan->command.tty)
 		r = open_terminal(s, &slave, err);
@@ -289,9 +291,7 @@ _Noreturn void setup_run(const struct setup *s)
 	struct setup_packet packet = {.err = {.code = PALE_OK}};
 	int r = setup(s, &packet.err);
 
-	/* Not sendmsg(): under the filter that would wait for an answer by the listener, which may
-	 * still be in this process only. */
 	if (r < 0)
-		(void)!send(s->control_fd, &packet, sizeof(packet), MSG_NOSIGNAL);
+		(void)!fd_send(s->control_fd, &packet, sizeof(packet), NULL, 0);
 	_exit(1);
 }
