@@ -12,10 +12,11 @@
  *		return fprintf(stderr, "%s\n", err.message), 1;
  *	printf("%s\n", pale_result_json(result));
  *
- * Every function that can fail returns 0 (or a count) or a negative enum pale_code, and fills in the
- * caller's struct pale_err, which may be NULL. Nothing here prints, exits, installs signal handlers
- * (unless asked to) or keeps global state. An object is not shared between threads without the
- * caller's own lock; different objects may be used from different threads at the same time.
+ * Every function that can fail returns 0 (or a count) or a negative enum pale_code, and fills in
+ * the caller's struct pale_err, which may be NULL. Nothing here prints, exits, installs signal
+ * handlers (unless asked to) or keeps global state. An object is not shared between threads
+ * without the caller's own lock; different objects may be used from different threads at the same
+ * time.
  *
  * Structures that the caller fills in begin with their size, so that later versions can add to
  * them: zero the rest. No privilege is needed beyond what `pale doctor` names. */
@@ -34,17 +35,17 @@ extern "C" {
 
 #define PALE_EXPORT __attribute__((visibility("default")))
 
-/* --- errors ------------------------------------------------------------------------------------ */
+/* --- errors ------------------------------------------------------------------------------ */
 
 /* What went wrong, by what the caller can do about it. */
 enum pale_code {
 	PALE_OK = 0,
-	PALE_E_USAGE = 1,    /* the call or the command line is wrong */
-	PALE_E_POLICY = 2,   /* the policy is wrong; the message has file, line and column */
-	PALE_E_HOST = 3,     /* this host cannot enforce what was asked; the message has the remedy */
-	PALE_E_SYSTEM = 4,   /* a system call failed; see sys */
-	PALE_E_NOMEM = 5,    /* out of memory */
-	PALE_E_AUDIT = 6,    /* the audit log cannot be written or does not verify; nothing was run */
+	PALE_E_USAGE = 1,  /* the call or the command line is wrong */
+	PALE_E_POLICY = 2, /* the policy is wrong; the message has file, line and column */
+	PALE_E_HOST = 3,   /* this host cannot enforce what was asked; the message has the remedy */
+	PALE_E_SYSTEM = 4, /* a system call failed; see sys */
+	PALE_E_NOMEM = 5,  /* out of memory */
+	PALE_E_AUDIT = 6,  /* the audit log cannot be written or does not verify; nothing was run */
 	PALE_E_NOTFOUND = 7, /* no such run, file or command */
 	PALE_E_CONFLICT = 8, /* the host's files changed meanwhile, or are held back */
 };
@@ -52,48 +53,52 @@ enum pale_code {
 /* Owned by the caller; nothing in it is to be freed. */
 struct pale_err {
 	enum pale_code code;
-	int sys;           /* errno, or 0 */
-	char stage[12];    /* policy, plan, isolation, confine, supervise, files, audit */
+	int sys;	   /* errno, or 0 */
+	char stage[12];	   /* policy, plan, isolation, confine, supervise, files, audit */
 	char message[492]; /* a line or a few, without a final newline, safe for a terminal */
 };
 
 PALE_EXPORT const char *pale_version(void);
 
-/* --- policies ---------------------------------------------------------------------------------- */
+/* --- policies ---------------------------------------------------------------------------- */
 
 /* What a box may touch. What a policy does not grant is denied, or has a safe limit. */
 struct pale_policy;
 
-/* A policy with every default: the shipped policy `compute`. To be released with pale_policy_free(). */
+/* A policy with every default: the shipped policy `compute`. To be released with
+ * pale_policy_free(). */
 PALE_EXPORT int pale_policy_new(struct pale_policy **ret, struct pale_err *err);
 PALE_EXPORT int pale_policy_copy(struct pale_policy **ret, const struct pale_policy *from,
 				 struct pale_err *err);
 PALE_EXPORT void pale_policy_free(struct pale_policy *p);
 
-/* Loads a file over p: YAML, or JSON if its name ends in .json; "-" is standard input; a name without
- * slash and dot is a shipped policy. Lists are added to. On failure (PALE_E_POLICY) p is unchanged. */
+/* Loads a file over p: YAML, or JSON if its name ends in .json; "-" is standard input; a name
+ * without slash and dot is a shipped policy. Lists are added to. On failure (PALE_E_POLICY) p is
+ * unchanged. */
 PALE_EXPORT int pale_policy_load(struct pale_policy *p, const char *name, struct pale_err *err);
-/* The same from memory; name is for messages, and base_dir (NULL: the working directory) for relative
- * paths. */
-PALE_EXPORT int pale_policy_load_text(struct pale_policy *p, const char *text, size_t len, const char *name,
-				      const char *base_dir, bool json, struct pale_err *err);
-/* "analysis", or the names of all files that were loaded, joined by " + "; "compute" if none was. It
- * stands in the log. Borrowed; safe for a terminal. */
+/* The same from memory; name is for messages, and base_dir (NULL: the working directory) for
+ * relative paths. */
+PALE_EXPORT int pale_policy_load_text(struct pale_policy *p, const char *text, size_t len,
+				      const char *name, const char *base_dir, bool json,
+				      struct pale_err *err);
+/* "analysis", or the names of all files that were loaded, joined by " + "; "compute" if none was.
+ * It stands in the log. Borrowed; safe for a terminal. */
 PALE_EXPORT const char *pale_policy_name(const struct pale_policy *p);
-/* What the following changes to p are called in messages, instead of the function's name: "--memory", a
- * line of the caller's own configuration. NULL: the function's name again. Cut at 63 bytes. */
+/* What the following changes to p are called in messages, instead of the function's name:
+ * "--memory", a line of the caller's own configuration. NULL: the function's name again. Cut at 63
+ * bytes. */
 PALE_EXPORT void pale_policy_origin(struct pale_policy *p, const char *where);
 /* Sets one value by its dotted key, as a file would: ("limits.memory", "512MiB"). */
 PALE_EXPORT int pale_policy_set(struct pale_policy *p, const char *key, const char *value,
 				struct pale_err *err);
-/* File entries. Host paths may be relative to the working directory; path is in the box, NULL means the
- * same as on the host. All strings are copied. */
+/* File entries. Host paths may be relative to the working directory; path is in the box, NULL means
+ * the same as on the host. All strings are copied. */
 PALE_EXPORT int pale_policy_read(struct pale_policy *p, const char *from, const char *path,
 				 struct pale_err *err);
 PALE_EXPORT int pale_policy_overlay(struct pale_policy *p, const char *from, const char *path,
 				    struct pale_err *err);
-/* A writable directory; size_bytes 0: under the disk limit only; collect (or NULL): the host directory
- * to which what is in it is copied when the run ends. */
+/* A writable directory; size_bytes 0: under the disk limit only; collect (or NULL): the host
+ * directory to which what is in it is copied when the run ends. */
 PALE_EXPORT int pale_policy_write(struct pale_policy *p, const char *path, const char *collect,
 				  uint64_t size_bytes, struct pale_err *err);
 PALE_EXPORT int pale_policy_hide(struct pale_policy *p, const char *path, struct pale_err *err);
@@ -101,15 +106,17 @@ PALE_EXPORT int pale_policy_env(struct pale_policy *p, const char *name, const c
 				struct pale_err *err);
 /* The canonical JSON of p; to be freed by the caller. */
 PALE_EXPORT int pale_policy_json(const struct pale_policy *p, char **ret, struct pale_err *err);
-/* The same as YAML for people, after checking what concerns several keys at once (PALE_E_POLICY). */
+/* The same as YAML for people, after checking what concerns several keys at once (PALE_E_POLICY).
+ */
 PALE_EXPORT int pale_policy_yaml(const struct pale_policy *p, char **ret, struct pale_err *err);
 
-/* Checks a file (named as for pale_policy_load()) without using it: report (or NULL) is told of each
- * error, err of one. */
-PALE_EXPORT int pale_policy_check(const char *name, void (*report)(void *arg, const char *message), void *arg,
-				  struct pale_err *err);
-/* Texts; to be freed by the caller: a commented policy to start from (a shipped one by its name, or with
- * NULL every key with its default), the JSON Schema, the documentation of all keys in Markdown. */
+/* Checks a file (named as for pale_policy_load()) without using it: report (or NULL) is told of
+ * each error, err of one. */
+PALE_EXPORT int pale_policy_check(const char *name, void (*report)(void *arg, const char *message),
+				  void *arg, struct pale_err *err);
+/* Texts; to be freed by the caller: a commented policy to start from (a shipped one by its name, or
+ * with NULL every key with its default), the JSON Schema, the documentation of all keys in
+ * Markdown. */
 PALE_EXPORT int pale_policy_starter(const char *name, char **ret, struct pale_err *err);
 PALE_EXPORT int pale_policy_schema(char **ret, struct pale_err *err);
 PALE_EXPORT int pale_policy_docs(char **ret, struct pale_err *err);
@@ -126,26 +133,28 @@ struct pale_policy_key {
 /* The key at this index (from 0); false: there are no more. */
 PALE_EXPORT bool pale_policy_key(size_t index, struct pale_policy_key *ret);
 
-/* --- commands and plans ------------------------------------------------------------------------ */
+/* --- commands and plans ------------------------------------------------------------------ */
 
 /* What to run. All strings are borrowed for the call. */
 struct pale_command {
-	size_t size;             /* sizeof(struct pale_command) */
-	const char *const *argv; /* NULL-terminated: a command, a script with a known suffix, or "-" for code
-				  * on standard input; with `code`, further arguments for it */
-	const char *code;        /* code to run in `lang`, or NULL */
-	const char *lang;        /* "python" (if NULL), "node", "bash", ... */
-	const char *cwd;         /* the caller's directory, absolute; NULL: the working directory */
-	char *const *env;        /* the caller's environment, in which the command's toolchain is looked
-				  * for (PATH, VIRTUAL_ENV); NULL: environ. None of it reaches the box */
-	bool tty;                /* give the command a terminal */
+	size_t size; /* sizeof(struct pale_command) */
+	const char *const
+		*argv; /* NULL-terminated: a command, a script with a known suffix, or "-" for code
+			* on standard input; with `code`, further arguments for it */
+	const char *code; /* code to run in `lang`, or NULL */
+	const char *lang; /* "python" (if NULL), "node", "bash", ... */
+	const char *cwd;  /* the caller's directory, absolute; NULL: the working directory */
+	char *const *env; /* the caller's environment, in which the command's toolchain is looked
+			   * for (PATH, VIRTUAL_ENV); NULL: environ. None of it reaches the box */
+	bool tty;	  /* give the command a terminal */
 };
 
 /* A policy resolved against this host and one command. */
 struct pale_plan;
 
-/* PALE_E_HOST: something cannot be enforced here. PALE_E_NOTFOUND: no such command or file (sys is EACCES
- * if it is there and cannot be run). policy and command are not needed any more afterwards. */
+/* PALE_E_HOST: something cannot be enforced here. PALE_E_NOTFOUND: no such command or file (sys is
+ * EACCES if it is there and cannot be run). policy and command are not needed any more afterwards.
+ */
 PALE_EXPORT int pale_plan_new(const struct pale_policy *policy, const struct pale_command *command,
 			      struct pale_plan **ret, struct pale_err *err);
 PALE_EXPORT void pale_plan_free(struct pale_plan *p);
@@ -157,59 +166,64 @@ PALE_EXPORT int pale_plan_json(const struct pale_plan *p, char **ret, struct pal
 #define PALE_PRINT_STEPS  2u
 PALE_EXPORT void pale_plan_print(const struct pale_plan *p, FILE *out, unsigned flags);
 
-/* What this host can enforce for this user, tried for real: each check with its remedy. 1: the default
- * policy can be enforced; 0: it cannot. JSON to *ret (to be freed), or lines to out; each may be NULL. */
-/* The calling process must have a single thread: namespaces and filters are tried in forks of it. */
+/* What this host can enforce for this user, tried for real: each check with its remedy. 1: the
+ * default policy can be enforced; 0: it cannot. JSON to *ret (to be freed), or lines to out; each
+ * may be NULL. */
+/* The calling process must have a single thread: namespaces and filters are tried in forks of it.
+ */
 PALE_EXPORT int pale_doctor(char **ret, FILE *out, unsigned flags, struct pale_err *err);
 
-/* --- runs -------------------------------------------------------------------------------------- */
+/* --- runs -------------------------------------------------------------------------------- */
 
 enum pale_stream { PALE_STDOUT, PALE_STDERR };
 
 struct pale_run_options {
-	size_t size;               /* sizeof(struct pale_run_options) */
-	bool use_fds;              /* the three descriptors below count; else: no input, and the output
-				    * is kept unless on_output takes it */
-	int in, out, err;          /* borrowed; -1: none */
-	bool keep_output;          /* head and tail of the output are kept for the result */
-	bool ordered;              /* so that the order between stdout and stderr is exact */
-	bool in_process;           /* pale_run() only: supervise in this process, which must have a single
-				    * thread and does nothing else meanwhile; SIGPIPE is then ignored in it */
-	bool handle_signals;       /* with in_process: SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH are for the
-				    * box while it runs */
-	/* Called from pale_run() or pale_box_dispatch(), in the caller's thread. on_output is told what
-	 * comes on a stream that has no descriptor above. */
+	size_t size;	     /* sizeof(struct pale_run_options) */
+	bool use_fds;	     /* the three descriptors below count; else: no input, and the output
+			      * is kept unless on_output takes it */
+	int in, out, err;    /* borrowed; -1: none */
+	bool keep_output;    /* head and tail of the output are kept for the result */
+	bool ordered;	     /* so that the order between stdout and stderr is exact */
+	bool in_process;     /* pale_run() only: supervise in this process, which must have a single
+			      * thread and does nothing else meanwhile; SIGPIPE is then ignored in it */
+	bool handle_signals; /* with in_process: SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH are for
+			      * the box while it runs */
+	/* Called from pale_run() or pale_box_dispatch(), in the caller's thread. on_output is told
+	 * what comes on a stream that has no descriptor above. */
 	void (*on_output)(void *arg, enum pale_stream stream, const char *data, size_t len);
 	void (*on_event)(void *arg, const char *json); /* a line of the audit log */
 	void *arg;
-	/* The policy before the caller's own changes to it, if they are to be told apart in the log: each
-	 * point in which `policy` grants more is logged as widened. */
+	/* The policy before the caller's own changes to it, if they are to be told apart in the
+	 * log: each point in which `policy` grants more is logged as widened. */
 	const struct pale_policy *base_policy;
 };
 
 /* How a run ended. To be released with pale_result_free(). */
 struct pale_result;
 
-/* Runs one command to its end. options may be NULL. 0: it ran, and *ret tells how it ended, which may be
- * that Pale failed half-way (outcome "failed"; err says why). Negative: nothing ran, or its supervisor
- * was lost half-way (killed), and the box with it. */
+/* Runs one command to its end. options may be NULL. 0: it ran, and *ret tells how it ended, which
+ * may be that Pale failed half-way (outcome "failed"; err says why). Negative: nothing ran, or its
+ * supervisor was lost half-way (killed), and the box with it. */
 PALE_EXPORT int pale_run(const struct pale_policy *policy, const struct pale_command *command,
-			 const struct pale_run_options *options, struct pale_result **ret, struct pale_err *err);
+			 const struct pale_run_options *options, struct pale_result **ret,
+			 struct pale_err *err);
 
-/* The same without waiting, for programs with an event loop and threads: the supervisor is a process of its
- * own (libexec/pale/pale-box, or the absolute path in $PALE_BOX_PROGRAM), and dies with its box if the
- * caller does. The caller's signal handlers and other children are left alone; a SIGCHLD comes when the
- * supervisor ends. What can be told at once is (PALE_E_USAGE, PALE_E_POLICY); all else that keeps the
- * command from running comes from pale_box_dispatch(). */
+/* The same without waiting, for programs with an event loop and threads: the supervisor is a
+ * process of its own (libexec/pale/pale-box, or the absolute path in $PALE_BOX_PROGRAM), and dies
+ * with its box if the caller does. The caller's signal handlers and other children are left alone;
+ * a SIGCHLD comes when the supervisor ends. What can be told at once is (PALE_E_USAGE,
+ * PALE_E_POLICY); all else that keeps the command from running comes from pale_box_dispatch(). */
 struct pale_box;
 PALE_EXPORT int pale_box_start(const struct pale_policy *policy, const struct pale_command *command,
-			       const struct pale_run_options *options, struct pale_box **ret, struct pale_err *err);
+			       const struct pale_run_options *options, struct pale_box **ret,
+			       struct pale_err *err);
 /* Polls readable when pale_box_dispatch() has something to do. Borrowed. */
 PALE_EXPORT int pale_box_fd(const struct pale_box *box);
-/* Calls the callbacks for what has come, without waiting. 1: the box has ended; 0: not yet. Negative, for
- * good: nothing ran, or the supervisor was lost (killed), and the box with it. Output that is not taken
- * makes the command wait, never its supervisor; events wait in bounded memory, and beyond that are
- * counted in one of kind "events.suppressed". Not to be called from a callback. */
+/* Calls the callbacks for what has come, without waiting. 1: the box has ended; 0: not yet.
+ * Negative, for good: nothing ran, or the supervisor was lost (killed), and the box with it. Output
+ * that is not taken makes the command wait, never its supervisor; events wait in bounded memory,
+ * and beyond that are counted in one of kind "events.suppressed". Not to be called from a callback.
+ */
 PALE_EXPORT int pale_box_dispatch(struct pale_box *box, struct pale_err *err);
 /* Dispatches until it has ended, and hands over the result. */
 PALE_EXPORT int pale_box_wait(struct pale_box *box, struct pale_result **ret, struct pale_err *err);
@@ -222,37 +236,39 @@ PALE_EXPORT int pale_box_destroy(struct pale_box *box, struct pale_err *err);
 PALE_EXPORT void pale_box_free(struct pale_box *box);
 
 PALE_EXPORT void pale_result_free(struct pale_result *r);
-/* "exit", "signal", "wall time", "cpu time", "memory", "file size", "output", "interrupted", "destroyed",
- * "failed". Strings live as long as the result. */
+/* "exit", "signal", "wall time", "cpu time", "memory", "file size", "output", "interrupted",
+ * "destroyed", "failed". Strings live as long as the result. */
 PALE_EXPORT const char *pale_result_outcome(const struct pale_result *r);
 /* As `pale run` exits: the command's status, 128+n, 124 (a limit), 125 (Pale failed), 126, 127. */
 PALE_EXPORT int pale_result_exit_status(const struct pale_result *r);
 /* One line for people, with the figures of a limit. */
 PALE_EXPORT const char *pale_result_summary(const struct pale_result *r);
 PALE_EXPORT const char *pale_result_audit_id(const struct pale_result *r);
-/* How many: limits hit (whether or not one ended it), different attempts that were blocked, processes
- * that still ran when the command ended and were killed, overlays with changes kept for review. */
+/* How many: limits hit (whether or not one ended it), different attempts that were blocked,
+ * processes that still ran when the command ended and were killed, overlays with changes kept for
+ * review. */
 enum pale_count { PALE_COUNT_LIMITS, PALE_COUNT_BLOCKED, PALE_COUNT_LEFTOVER, PALE_COUNT_CHANGES };
 PALE_EXPORT uint64_t pale_result_count(const struct pale_result *r, enum pale_count what);
 /* The kept output of a stream, as it came (head and tail if cut); NULL if none was kept. */
 PALE_EXPORT const char *pale_result_output(const struct pale_result *r, enum pale_stream stream,
 					   size_t *ret_len);
-/* Everything: outcome, output, usage, limits hit, blocked attempts, changes, audit id. NULL if out of
- * memory. */
+/* Everything: outcome, output, usage, limits hit, blocked attempts, changes, audit id. NULL if out
+ * of memory. */
 PALE_EXPORT const char *pale_result_json(struct pale_result *r);
 
-/* --- the audit log ----------------------------------------------------------------------------- */
+/* --- the audit log ----------------------------------------------------------------------- */
 
 /* The logs of all runs, in the state directory ($PALE_STATE_DIR, /var/lib/pale for root, or
- * ~/.local/state/pale). What is read from them may have come from a box: texts are hostile unless it is
- * said that they are safe for a terminal. */
+ * ~/.local/state/pale). What is read from them may have come from a box: texts are hostile unless
+ * it is said that they are safe for a terminal. */
 
 #define PALE_ID_SIZE 27 /* of a run's id with its final NUL */
 
-/* Finds the runs whose supervisors were lost (killed, a power cut), ends what is left of them, and closes
- * their logs. Each run does so at its start. The number of them. */
+/* Finds the runs whose supervisors were lost (killed, a power cut), ends what is left of them, and
+ * closes their logs. Each run does so at its start. The number of them. */
 PALE_EXPORT int pale_audit_recover(struct pale_err *err);
-/* The id that ref means: an id, a unique beginning of one, "last", "@1" (the one before the last), ... */
+/* The id that ref means: an id, a unique beginning of one, "last", "@1" (the one before the last),
+ * ... */
 PALE_EXPORT int pale_audit_find(const char *ref, char ret[PALE_ID_SIZE], struct pale_err *err);
 
 /* One run, in short. Texts are NULL where the log does not say. */
@@ -260,10 +276,10 @@ struct pale_audit_run {
 	const char *id, *started, *ended; /* times as in the log: UTC, ISO 8601 */
 	const char *outcome;		  /* as pale_result_outcome(), "running", "lost" */
 	const char *command, *policy, *user;
-	const char *damaged;		  /* why its log cannot be trusted */
-	int64_t status, wall_ms;	  /* -1: unknown */
+	const char *damaged;	 /* why its log cannot be trusted */
+	int64_t status, wall_ms; /* -1: unknown */
 	uint64_t blocked, limits, errors, lines, bytes;
-	bool unapplied;			  /* changes are kept that nobody applied or discarded */
+	bool unapplied; /* changes are kept that nobody applied or discarded */
 	bool live, lost;
 };
 struct pale_audit_filter {
@@ -282,19 +298,24 @@ PALE_EXPORT int pale_audit_list(const struct pale_audit_filter *filter,
 PALE_EXPORT int pale_audit_ids(const char *since, int (*fn)(void *arg, const char *id), void *arg,
 			       struct pale_err *err);
 
-/* One run as people read it, safe for a terminal. width in columns, 0: no limit. Without PALE_SHOW_* flags
- * a page; the number of events shown. */
-#define PALE_SHOW_EVENTS  16u /* every event, one a line */
-#define PALE_SHOW_BLOCKED 32u /* what was blocked and limits only: a table, or with EVENTS each event */
-#define PALE_SHOW_JSON	  64u /* the events as JSON lines */
-PALE_EXPORT int pale_audit_show(const char *id, FILE *out, unsigned flags, size_t width, struct pale_err *err);
-/* The last ten events of a run, and with `on` what follows until its end; id NULL: of every live run, and
- * those that start meanwhile. fn is called with the event as a line of JSON; with NULL for json if that
- * run's log is damaged; with NULL for both whenever that is all for now. It returns other than 0 to stop. */
-PALE_EXPORT int pale_audit_follow(const char *id, bool on, int (*fn)(void *arg, const char *id, const char *json),
-				  void *arg, struct pale_err *err);
+/* One run as people read it, safe for a terminal. width in columns, 0: no limit. Without
+ * PALE_SHOW_* flags a page; the number of events shown. */
+#define PALE_SHOW_EVENTS 16u /* every event, one a line */
+#define PALE_SHOW_BLOCKED \
+	32u /* what was blocked and limits only: a table, or with EVENTS each event */
+#define PALE_SHOW_JSON 64u /* the events as JSON lines */
+PALE_EXPORT int pale_audit_show(const char *id, FILE *out, unsigned flags, size_t width,
+				struct pale_err *err);
+/* The last ten events of a run, and with `on` what follows until its end; id NULL: of every live
+ * run, and those that start meanwhile. fn is called with the event as a line of JSON; with NULL for
+ * json if that run's log is damaged; with NULL for both whenever that is all for now. It returns
+ * other than 0 to stop. */
+PALE_EXPORT int pale_audit_follow(const char *id, bool on,
+				  int (*fn)(void *arg, const char *id, const char *json), void *arg,
+				  struct pale_err *err);
 /* One event as a line for people, safe for a terminal. */
-PALE_EXPORT int pale_audit_print(const char *json, FILE *out, unsigned flags, size_t width, struct pale_err *err);
+PALE_EXPORT int pale_audit_print(const char *json, FILE *out, unsigned flags, size_t width,
+				 struct pale_err *err);
 /* The log as JSON lines as they are, or as one line of OTLP/JSON. */
 PALE_EXPORT int pale_audit_export(const char *id, bool otlp, FILE *out, struct pale_err *err);
 /* A self-contained HTML page. */
@@ -312,10 +333,11 @@ struct pale_audit_verdict {
 	uint64_t head_line; /* whose hash was asked for, or 0 */
 	uint64_t bad_line;  /* the first that does not hold, or 0 */
 	char what[240];	    /* how it was altered; safe for a terminal */
-	char head[65];	    /* the hash of the last line: keep it elsewhere to find a log that was rewritten */
+	char head[65];	    /* the hash of the last line: keep it elsewhere to find a log that was
+			       rewritten */
 };
-/* Checks a log's chain of hashes. head: the hash of a line noted before, or NULL. 0 also for an altered
- * one. */
+/* Checks a log's chain of hashes. head: the hash of a line noted before, or NULL. 0 also for an
+ * altered one. */
 PALE_EXPORT int pale_audit_verify(const char *id, const char *head, struct pale_audit_verdict *ret,
 				  struct pale_err *err);
 
@@ -324,8 +346,9 @@ struct pale_audit_prune {
 	uint64_t max_bytes; /* keep at most this much; 0: no limit */
 	const char *older;  /* remove what is older: "30d"; NULL: nothing for its age */
 	bool dry_run;
-	bool force;	    /* also runs with changes that nobody applied or discarded */
-	void (*each)(void *arg, const char *id, uint64_t bytes); /* told of each that goes; or NULL */
+	bool force; /* also runs with changes that nobody applied or discarded */
+	void (*each)(void *arg, const char *id,
+		     uint64_t bytes); /* told of each that goes; or NULL */
 	void *arg;
 };
 struct pale_audit_pruned {
@@ -353,27 +376,30 @@ PALE_EXPORT bool pale_audit_event(size_t index, struct pale_audit_event *ret);
 /* The documentation of the log in Markdown; to be freed by the caller. */
 PALE_EXPORT int pale_audit_docs(char **ret, struct pale_err *err);
 
-/* --- workspaces -------------------------------------------------------------------------------- */
+/* --- workspaces -------------------------------------------------------------------------- */
 
-/* What runs changed in their overlays, kept beside their logs until it is applied or discarded. Names and
- * contents come from a box: what is printed is escaped, but for patches without PALE_DIFF_ESCAPED, NUL-ended
- * names and JSON, whose strings are as JSON has them. */
+/* What runs changed in their overlays, kept beside their logs until it is applied or discarded.
+ * Names and contents come from a box: what is printed is escaped, but for patches without
+ * PALE_DIFF_ESCAPED, NUL-ended names and JSON, whose strings are as JSON has them. */
 
-#define PALE_DIFF_PATCH	    256u  /* as `git apply` takes it; else a summary */
-#define PALE_DIFF_NAMES	    512u  /* names only, one a line */
-#define PALE_DIFF_NUL	    1024u /* with NAMES: as they are, each ended by a NUL */
-#define PALE_DIFF_JSON	    PALE_SHOW_JSON /* one JSON object with all entries; for apply too */
-#define PALE_DIFF_ESCAPED   2048u /* with PATCH: for a terminal; `git apply` may not take it */
-#define PALE_APPLY_DRY_RUN  4096u /* says what would be done */
-#define PALE_APPLY_ALL_HELD 8192u /* also what is held back: what the host would later execute or obey */
-#define PALE_APPLY_FORCE    16384u /* also over files that changed on the host meanwhile */
+#define PALE_DIFF_PATCH	   256u		  /* as `git apply` takes it; else a summary */
+#define PALE_DIFF_NAMES	   512u		  /* names only, one a line */
+#define PALE_DIFF_NUL	   1024u	  /* with NAMES: as they are, each ended by a NUL */
+#define PALE_DIFF_JSON	   PALE_SHOW_JSON /* one JSON object with all entries; for apply too */
+#define PALE_DIFF_ESCAPED  2048u /* with PATCH: for a terminal; `git apply` may not take it */
+#define PALE_APPLY_DRY_RUN 4096u /* says what would be done */
+#define PALE_APPLY_ALL_HELD \
+	8192u /* also what is held back: what the host would later execute or obey */
+#define PALE_APPLY_FORCE 16384u /* also over files that changed on the host meanwhile */
 
 struct pale_workspace_options {
-	size_t size;		 /* sizeof(struct pale_workspace_options) */
-	const char *const *paths; /* only these and what is below: relative to the working directory if that
-				   * is in the workspace, or else to the workspace; NULL: all */
+	size_t size; /* sizeof(struct pale_workspace_options) */
+	const char *const
+		*paths; /* only these and what is below: relative to the working directory if that
+			 * is in the workspace, or else to the workspace; NULL: all */
 	size_t npaths;
-	const char *const *include; /* apply: also what is held back and fits one of these patterns */
+	const char *const
+		*include; /* apply: also what is held back and fits one of these patterns */
 	size_t ninclude;
 	unsigned flags;
 	void (*warn)(void *arg, const char *message); /* what a patch has to leave out; or NULL */
@@ -382,21 +408,25 @@ struct pale_workspace_options {
 /* Entries, by kind and by what became or would become of them. */
 struct pale_workspace_totals {
 	char run[PALE_ID_SIZE];
-	uint64_t added, modified, mode, touched, deleted, special; /* of a diff; special: never applied */
+	uint64_t added, modified, mode, touched, deleted,
+		special;  /* of a diff; special: never applied */
 	uint64_t applied; /* or, in a dry run, applicable */
 	uint64_t already; /* on the host */
 	uint64_t held, conflicts, refused, failed;
 	uint64_t unsaid;    /* what a patch cannot say: directories, times, special entries */
 	uint64_t too_large; /* for a patch */
 };
-/* Prints what a run changed. run: an id, or NULL for the last. PALE_E_NOTFOUND: it has no changes (any
- * more); PALE_E_USAGE: nothing changed at one of the paths. */
-PALE_EXPORT int pale_workspace_diff(const char *run, const struct pale_workspace_options *options, FILE *out,
-				    struct pale_workspace_totals *ret, struct pale_err *err);
-/* Writes it to the host, each file by one rename, and prints what was done and what was not (see ret). 0
- * also if some entries were held back or failed. PALE_E_AUDIT: it cannot be logged; nothing was done. */
-PALE_EXPORT int pale_workspace_apply(const char *run, const struct pale_workspace_options *options, FILE *out,
-				     struct pale_workspace_totals *ret, struct pale_err *err);
+/* Prints what a run changed. run: an id, or NULL for the last. PALE_E_NOTFOUND: it has no changes
+ * (any more); PALE_E_USAGE: nothing changed at one of the paths. */
+PALE_EXPORT int pale_workspace_diff(const char *run, const struct pale_workspace_options *options,
+				    FILE *out, struct pale_workspace_totals *ret,
+				    struct pale_err *err);
+/* Writes it to the host, each file by one rename, and prints what was done and what was not (see
+ * ret). 0 also if some entries were held back or failed. PALE_E_AUDIT: it cannot be logged; nothing
+ * was done. */
+PALE_EXPORT int pale_workspace_apply(const char *run, const struct pale_workspace_options *options,
+				     FILE *out, struct pale_workspace_totals *ret,
+				     struct pale_err *err);
 /* Throws it away. */
 PALE_EXPORT int pale_workspace_discard(const char *run, struct pale_err *err);
 /* Whether the run has changes that are kept; its id to ret. */
