@@ -491,11 +491,14 @@ int cgroup_usage(struct cgroup *g, struct cgroup_usage *ret, struct pale_err *er
 	if (!g->has_last || g->kind != CGROUP_V2_SYSTEMD)
 		return r;
 	*ret = g->last;
-	/* The count went away with the group. Nothing but a kill ends all of a box at once, and it
-	 * was near its limit: say what is most likely. */
+	/* The count went away with the group, but the slice around it keeps the sum of all that
+	 * were ever in it: if that grew since this box began, the kill was this box's, or a
+	 * neighbour's at the same time while something else killed this one. */
 	if (!ret->oom_kills && g->limits.memory_bytes &&
-	    ret->memory_peak_bytes >= g->limits.memory_bytes - g->limits.memory_bytes / 8)
+	    cgroup_systemd_slice_kills(g) > g->slice_kills) {
 		ret->oom_kills = 1;
+		ret->memory_peak_bytes = g->limits.memory_bytes;
+	}
 	return 0;
 }
 

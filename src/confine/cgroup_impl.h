@@ -65,6 +65,7 @@ struct cgroup {
 	char unit[80];		 /* systemd: the scope's name */
 	bool bus_direct;	 /* it is systemd's own socket, without a bus in between */
 	uint32_t serial, start_serial;
+	uint64_t slice_kills; /* systemd: OOM kills in the slice before this box */
 	bool has_last;
 	struct cgroup_usage last; /* the figures before the group went away */
 };
@@ -75,6 +76,8 @@ int cgroup_v2_create(const struct cgroup_host *host, struct cgroup *g, const cha
 		     struct pale_err *err) _must_check_;
 int cgroup_systemd_create(const struct cgroup_host *host, struct cgroup *g, const char *name,
 			  struct pale_err *err) _must_check_;
+/* OOM kills in all boxes that were ever in the slice. */
+uint64_t cgroup_systemd_slice_kills(const struct cgroup *g);
 /* v2: the parts that the systemd kind uses too. */
 int cgroup_v2_usage(struct cgroup *g, struct cgroup_usage *ret, struct pale_err *err) _must_check_;
 uint64_t cgroup_v2_throttled_us(const struct cgroup *g);

@@ -315,6 +315,17 @@ static int wait_for_scope(struct cgroup *g, struct pale_err *err)
 	}
 }
 
+uint64_t cgroup_systemd_slice_kills(const struct cgroup *g)
+{
+	char slice[CGROUP_PATH], buf[256];
+
+	snprintf(slice, sizeof(slice), "%s", g->group[0].path);
+	*strrchr(slice, '/') = '\0';
+	if (cgroup_file_read(slice, "memory.events", buf, sizeof(buf)) < 0)
+		return 0;
+	return cgroup_key(buf, "oom_kill");
+}
+
 static int systemd_attach_end(struct cgroup *g, struct pale_err *err)
 {
 	int r = wait_for_scope(g, err);
@@ -331,6 +342,7 @@ static int systemd_attach_end(struct cgroup *g, struct pale_err *err)
 	if (r < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, -r, "watching \"%s/memory.events\"",
 			       g->group[0].path);
+	g->slice_kills = cgroup_systemd_slice_kills(g);
 	/* A short run may be over, and its scope gone, before anybody else asks. */
 	struct cgroup_usage now;
 
