@@ -7,7 +7,8 @@
 
 const struct audit_event audit_events[] = {
 	{"box.start", "supervise", AUDIT_INFO, AUDIT_F_WHOLE,
-	 "version, policy_name, policy, policy_digest, plan_digest, isolation, argv, code, cwd, uid, user, host",
+	 "version, policy_name, policy, policy_digest, plan_digest, isolation, argv, code, cwd, "
+	 "uid, user, host",
 	 "The first line of each log, on disk before the first instruction runs: what was asked "
 	 "for, by "
 	 "whom, on what, with the whole code and all arguments."},

@@ -20,7 +20,8 @@ json_t *audit_text(const char *bytes, size_t len, size_t max)
 		/* Not further than can be kept: a gigabyte is not scanned to show its head. */
 		size_t look = len - i < max - b.len + 4 ? len - i : max - b.len + 4;
 		const char *nul = memchr(bytes + i, '\0', look);
-		/* Nor beyond the next NUL, which is escaped: many of them would be looked at as often. */
+		/* Nor beyond the next NUL, which is escaped: many of them would be looked at as
+		 * often. */
 		size_t run = str_utf8_prefix(bytes + i, nul ? (size_t)(nul - (bytes + i)) : look);
 
 		if (run > max - b.len) {

@@ -2,6 +2,7 @@
  * whoever wants it to look whole. Memory is bounded by two lines. */
 #include "verify.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
@@ -204,6 +205,21 @@ static void read_seal(int dir, struct audit_seal *ret)
 	ret->present = num_parse_u64(text, INT64_MAX, &ret->lines) == 0;
 }
 
+static bool is_empty(int dir)
+{
+	int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	bool empty = d != NULL;
+
+	for (struct dirent *e; d && (e = readdir(d));)
+		empty &= strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
+	if (d)
+		closedir(d);
+	else
+		close_fd(&copy);
+	return empty;
+}
+
 int audit_verify(const char *id, const char *want_head, struct audit_verdict *ret,
 		 struct pale_err *err)
 {
@@ -216,7 +232,15 @@ int audit_verify(const char *id, const char *want_head, struct audit_verdict *re
 
 	if (r < 0)
 		return r;
-	r = audit_state_run(&s, id, O_RDONLY, &dir, &log, err);
+	/* A supervisor that was killed between its first two steps leaves an empty directory:
+	 * nothing ran. */
+	r = audit_state_run(&s, id, O_RDONLY, &dir, NULL, err);
+	if (r == 0 && is_empty(dir)) {
+		*ret = (struct audit_verdict){.state = AUDIT_LOG_LOST};
+		return 0;
+	}
+	if (r == 0)
+		r = audit_state_run(&s, id, O_RDONLY, NULL, &log, err);
 	if (r < 0)
 		return r;
 	if (audit_locked(log))

@@ -28,7 +28,7 @@ static void print_totals(const struct pale_workspace_totals *t, bool dry_run)
 		uint64_t n;
 		const char *word;
 	} counts[] = {
-		{t->already, "there already"}, {t->held, "held"}, {t->conflicts, "conflict"},
+		{t->already, "there already"}, {t->held, "held"},     {t->conflicts, "conflict"},
 		{t->refused, "refused"},       {t->failed, "failed"},
 	};
 

@@ -38,10 +38,10 @@ static void print_summary(const struct pale_result *r)
 		fprintf(stderr, "%spale: %s%s\n", on, pale_result_summary(r), off);
 	if (blocked)
 		fprintf(stderr,
-			"%spale: %llu kind%s of attempts %s blocked; see `pale audit show %s "
+			"%spale: %llu kind%s of attempt%s blocked; see `pale audit show %s "
 			"--blocked`%s\n",
 			on, (unsigned long long)blocked, blocked == 1 ? "" : "s",
-			blocked == 1 ? "was" : "were", id, off);
+			blocked == 1 ? " was" : "s were", id, off);
 	if (leftover)
 		fprintf(stderr,
 			"%spale: %llu process%s still running when the command ended and %s "

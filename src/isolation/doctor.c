@@ -246,6 +246,11 @@ static void check_userns(struct examined *x)
 		return;
 	}
 	c = note(x, "user namespaces", true, DOCTOR_MISSING, "refused: %s", strerror(r));
+	if (getenv("PALE_BOX")) {
+		remedy(c, "this is a box of Pale itself: its policy has to say kernel: {profile: "
+			  "nested}");
+		return;
+	}
 	host_userns_remedy(c->remedy, sizeof(c->remedy));
 	if (!*c->remedy)
 		remedy(c, "an outer sandbox or container refuses it; run Pale outside of it");
@@ -351,8 +356,8 @@ static void check_seccomp(struct examined *x)
 	else if (r == EBUSY)
 		remedy(note(x, "seccomp", true, DOCTOR_MISSING, "an outer sandbox listens already"),
 		       "a process can have one listener: run Pale outside of the other sandbox, or "
-		       "set its "
-		       "notifications off");
+		       "let refusals go "
+		       "unlogged with best_effort: [events]");
 	else
 		remedy(note(x, "seccomp", true, DOCTOR_MISSING, "refused: %s", strerror(r)),
 		       "the kernel needs CONFIG_SECCOMP_FILTER and Linux 5.5 or later");
@@ -578,8 +583,9 @@ void doctor_print(const struct doctor *d, FILE *out, bool colour)
 		}
 	}
 	fprintf(out, "\n%s\n",
-		d->enforceable ? "The default policy can be enforced here."
-			       : "The default policy cannot be enforced here: nothing will run.");
+		d->enforceable
+			? "The default policy can be enforced here."
+			: "The default policy cannot be enforced here: nothing runs with it.");
 }
 
 json_t *doctor_to_json(const struct doctor *d)

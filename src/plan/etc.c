@@ -292,6 +292,12 @@ int etc_make(const struct etc_request *req, struct etc *ret, struct pale_err *er
 	if (r == 0)
 		r = add_file(ret, "/etc/shells",
 			     "/bin/sh\n/bin/bash\n/usr/bin/sh\n/usr/bin/bash\n");
+	/* Opened by almost every program; without them each start would be a refused read in the
+	 * log. */
+	if (r == 0)
+		r = add_file(ret, "/etc/host.conf", "multi on\n");
+	if (r == 0)
+		r = add_file(ret, "/etc/locale.alias", "");
 	if (r == 0)
 		r = add(ret, ETC_LINK, false, 0777, "/etc/mtab", "/proc/self/mounts");
 	if (r == 0)

@@ -184,6 +184,10 @@ static int add_image(struct layout *l, const char *image, struct pale_err *err)
 		if (!p)
 			return err_nomem(err, STAGE);
 	}
+	/* Without its caches fontconfig reads every font there is, and tries to write them. */
+	if (host && stat("/var/cache/fontconfig", &(struct stat){0}) == 0 &&
+	    !add_place(l, PLACE_HOST, "/var/cache/fontconfig", "/var/cache/fontconfig"))
+		return err_nomem(err, STAGE);
 	return 0;
 }
 

@@ -377,7 +377,8 @@ static void on_command(evutil_socket_t fd, short what, void *arg)
 		terminal_resize(streams_tty(run->streams), c.rows, c.columns);
 }
 
-/* The control socket alone would not tell: a process that the caller forked may hold a copy of it. */
+/* The control socket alone would not tell: a process that the caller forked may hold a copy of it.
+ */
 static void on_caller_end(evutil_socket_t fd, short what, void *arg)
 {
 	struct run *run = arg;

@@ -21,7 +21,7 @@ struct supervise_request {
 				 NULL-terminated or NULL */
 	int in, out, err;     /* where the streams go; -1: nowhere (input ends at once) */
 	int control;	     /* packets of the library's caller (struct supervise_command), or -1 */
-	int caller_pidfd;     /* pale-box: when this process ends, the box is destroyed; 0: none */
+	int caller_pidfd;    /* pale-box: when this process ends, the box is destroyed; 0: none */
 	bool keep_output;    /* in the result */
 	bool handle_signals; /* SIGINT and the like are for the box; off in a library */
 	supervise_output *on_output; /* may be NULL */

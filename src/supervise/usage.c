@@ -323,13 +323,18 @@ static uint64_t ended(struct usage *u)
 
 /* ---- memory ---- */
 
-/* Proportional shares: what forked children share with their parent counts once. */
+/* Proportional shares: what forked children share with their parent counts once. False: they cannot
+ * be read. A process that has ended since it was found has no memory any more. */
 static bool proportional(const struct usage *u, pid_t pid, uint64_t *anon, uint64_t *shmem)
 {
 	char path[32], buf[2048];
 
 	snprintf(path, sizeof(path), "%d/smaps_rollup", (int)pid);
-	if (read_at(u->proc, path, buf, sizeof(buf)) < 0)
+	ssize_t n = read_at(u->proc, path, buf, sizeof(buf));
+
+	if (n == 0 || n == -ENOENT || n == -ESRCH)
+		return true;
+	if (n < 0)
 		return false;
 	const char *a = strstr(buf, "\nPss_Anon:"), *s = strstr(buf, "\nPss_Shmem:");
 	const char *w = strstr(buf, "\nSwapPss:");
@@ -542,6 +547,13 @@ int usage_sample(struct usage *u, struct usage_now *ret, struct pale_err *err)
 	now->processes_peak = max_u64(now->processes_peak, threads);
 	if (u->budget.memory_bytes) {
 		now->memory_bytes = measure_memory(u, &dear);
+		/* Shares are read one process after the other. When many that share are ending
+		 * meanwhile, each of those read later has a larger part of the same pages, and the
+		 * sum is too high. What is really over is so at a second look, too. */
+		if (dear && now->memory_bytes > u->budget.memory_bytes && walk(u)) {
+			(void)ended(u);
+			now->memory_bytes = min_u64(now->memory_bytes, measure_memory(u, &dear));
+		}
 		now->memory_peak_bytes = max_u64(now->memory_peak_bytes, now->memory_bytes);
 	}
 	now->cpu_over = u->budget.cpu_us && now->cpu_us >= u->budget.cpu_us;

@@ -332,6 +332,41 @@ static void test_slow_events(void **state)
 	free(s);
 }
 
+/* A terminal whose other side is the caller: its size is told, and told anew. */
+static void test_terminal(void **state)
+{
+	const char *argv[] = {
+		"sh", "-c",
+		"trap 'stty size; exit 4' WINCH; test -t 0 && test -t 1 && echo is a tty; "
+		"while :; do sleep 0.02; done",
+		NULL};
+	struct pale_command command = {.size = sizeof(command), .argv = argv, .tty = true};
+	struct seen *s = calloc(1, sizeof(*s));
+	struct pale_run_options options = {
+		.size = sizeof(options), .on_output = on_output, .arg = s};
+	struct pale_policy *policy = policy_with(NULL, NULL);
+	struct pale_box *box = NULL;
+	struct pale_result *r;
+	struct pale_err err = {0};
+
+	(void)state;
+	if (pale_box_start(policy, &command, &options, &box, &err) < 0)
+		fail_msg("%s", err.message);
+	while (!s->nout) {
+		struct pollfd p = {pale_box_fd(box), POLLIN, 0};
+
+		assert_true(poll(&p, 1, 20000) > 0);
+		assert_int_equal(pale_box_dispatch(box, &err), 0);
+	}
+	assert_int_equal(pale_box_resize(box, 33, 77, &err), 0);
+	r = finish(box);
+	assert_int_equal(pale_result_exit_status(r), 4);
+	assert_string_equal(s->out, "is a tty\r\n33 77\r\n");
+	pale_result_free(r);
+	pale_policy_free(policy);
+	free(s);
+}
+
 /* Every function takes NULL for the error. */
 static void test_no_error_wanted(void **state)
 {
@@ -565,13 +600,14 @@ static int group_teardown(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_run_keeps_output),  cmocka_unit_test(test_callbacks),
-		cmocka_unit_test(test_several_at_once),	  cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_slow_reader),	  cmocka_unit_test(test_slow_events),
-		cmocka_unit_test(test_no_error_wanted),	  cmocka_unit_test(test_signal),
-		cmocka_unit_test(test_supervisor_killed), cmocka_unit_test(test_caller_killed),
-		cmocka_unit_test(test_free_ends_it),	  cmocka_unit_test(test_streams),
-		cmocka_unit_test(test_widened),		  cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_run_keeps_output), cmocka_unit_test(test_callbacks),
+		cmocka_unit_test(test_several_at_once),	 cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_slow_reader),	 cmocka_unit_test(test_slow_events),
+		cmocka_unit_test(test_terminal),	 cmocka_unit_test(test_no_error_wanted),
+		cmocka_unit_test(test_signal),		 cmocka_unit_test(test_supervisor_killed),
+		cmocka_unit_test(test_caller_killed),	 cmocka_unit_test(test_free_ends_it),
+		cmocka_unit_test(test_streams),		 cmocka_unit_test(test_widened),
+		cmocka_unit_test(test_errors),
 	};
 
 	self = argv[0];

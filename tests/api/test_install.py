@@ -81,10 +81,13 @@ with tempfile.TemporaryDirectory(prefix="pale-lib.") as top:
             done = run(program, "while True: pass", env=mine | {"PALE_BOX_PROGRAM": "/nonexistent"}, cwd="/", **user)
             check(f"without its supervisor it fails{who}, {how}", done.returncode == 125 and "/nonexistent" in done.stderr, done)
             shutil.rmtree(state)
-    if kind != "sanitized":
+    if shutil.which("g++"):
         done = run("g++", "-x", "c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{source}/include",
                    "-include", "pale.h", "/dev/null")
         check("pale.h is C++ as well", done.returncode == 0, done.stderr)
+    else:
+        count += 1
+        print(f"ok {count} - pale.h is C++ as well # SKIP g++ is not installed")
     shown = open(f"{source}/examples/run.c", encoding="utf-8").read()
     check("the example is 40 lines", shown.count("\n") <= 40, shown.count("\n"))
 print(f"1..{count}")

@@ -35,8 +35,8 @@ int main(int argc, char **argv)
 	add("supervise", "box.start",
 	    json_pack("{s:[s,s,o], s:s, s:s, s:s}", "argv", "python3", "-c",
 		      audit_text(hostile, sizeof(hostile) - 1, 100), "code",
-		      "import os\nprint('\x1b[2J')\n# </pre><script>alert(1)</script>\n", "policy_name",
-		      "compute", "user", "agent"));
+		      "import os\nprint('\x1b[2J')\n# </pre><script>alert(1)</script>\n",
+		      "policy_name", "compute", "user", "agent"));
 	add("isolation", "box.ready", json_pack("{s:i}", "pid", 42));
 	add("confine", "network.blocked",
 	    json_pack("{s:s, s:i, s:s, s:s}", "address", "192.0.2.1", "port", 443, "protocol",

@@ -1,6 +1,6 @@
 """pale run, explain and doctor from the outside: exit statuses, JSON shapes, errors, help. TAP.
 
-    test_cli.py PALE
+    test_cli.py PALE [sanitized]
 """
 import json
 import os
@@ -193,6 +193,15 @@ try:
         says("doctor: user namespaces are off", done, 1, "user namespaces   missing", "max_user_namespaces", "cannot be enforced")
         says("run says the same, and runs nothing", run("run", "echo", "ran", program=shut), 125, "max_user_namespaces")
         check("really nothing", "ran\n" not in run("run", "echo", "ran", program=shut).stdout)
+
+    # ---- a box in a box
+    if sys.argv[2:] != ["sanitized"]:  # whose programs do not fit into a box
+        inside = ("run", "-q", "--ro", os.path.dirname(pale), "--timeout", "30s")
+        says("doctor in a box says which profile the box needs", run(*inside, "--", pale, "doctor"), 1, "kernel: {profile:")
+        says("a box in a box, where the policy lets it", run(*inside, "--set", "kernel.profile=nested", "--", pale, "run", "-q", "--set",
+             "best_effort=events", "echo", "inner"), 0, "inner\n")
+        says("and without its word for what is weaker there, one clear line", run(
+            *inside, "--set", "kernel.profile=nested", "--", pale, "run", "echo", "inner"), 125, "best_effort: [events]")
 finally:
     os.chdir("/")
     shutil.rmtree(tmp, ignore_errors=True)

@@ -291,7 +291,9 @@ _Noreturn void setup_run(const struct setup *s)
 	struct setup_packet packet = {.err = {.code = PALE_OK}};
 	int r = setup(s, &packet.err);
 
+	/* Not sendmsg(): under the filter that would wait for an answer by the listener, which may
+	 * still be in this process only. */
 	if (r < 0)
-		(void)!fd_send(s->control_fd, &packet, sizeof(packet), NULL, 0);
+		(void)!send(s->control_fd, &packet, sizeof(packet), MSG_NOSIGNAL);
 	_exit(1);
 }
