@@ -138,9 +138,9 @@ PALE_EXPORT bool pale_policy_key(size_t index, struct pale_policy_key *ret);
 /* What to run. All strings are borrowed for the call. */
 struct pale_command {
 	size_t size; /* sizeof(struct pale_command) */
-	const char *const
-		*argv; /* NULL-terminated: a command, a script with a known suffix, or "-" for code
-			* on standard input; with `code`, further arguments for it */
+	/* NULL-terminated: a command, a script with a known suffix, or "-" for code on standard
+	 * input; with `code`, further arguments for it. */
+	const char *const *argv;
 	const char *code; /* code to run in `lang`, or NULL */
 	const char *lang; /* "python" (if NULL), "node", "bash", ... */
 	const char *cwd;  /* the caller's directory, absolute; NULL: the working directory */
@@ -394,12 +394,12 @@ PALE_EXPORT int pale_audit_docs(char **ret, struct pale_err *err);
 
 struct pale_workspace_options {
 	size_t size; /* sizeof(struct pale_workspace_options) */
-	const char *const
-		*paths; /* only these and what is below: relative to the working directory if that
-			 * is in the workspace, or else to the workspace; NULL: all */
+	/* Only these and what is below: relative to the working directory if that is in the
+	 * workspace, or else to the workspace; NULL: all. */
+	const char *const *paths;
 	size_t npaths;
-	const char *const
-		*include; /* apply: also what is held back and fits one of these patterns */
+	/* apply: also what is held back and fits one of these patterns. */
+	const char *const *include;
 	size_t ninclude;
 	unsigned flags;
 	void (*warn)(void *arg, const char *message); /* what a patch has to leave out; or NULL */
