@@ -127,6 +127,7 @@ def test_children_do_not_hold_it_open():
         check(f"{what} is gone", wait_for(lambda: not processes("sleep\0" + mark)), processes("sleep\0" + mark))
     p = subprocess.Popen(["sh", "-c", f"sleep {mark} & echo main"], stdout=subprocess.PIPE)
     p.wait()
+    wait_for(lambda: processes("sleep\0" + mark))
     left = processes("sleep\0" + mark)
     check("outside such a child lives on", left != [])
     for pid in left:
