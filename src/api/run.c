@@ -90,6 +90,7 @@ int api_run_here(const struct pale_policy *policy, const struct plan_request *re
 		.control = control,
 		.caller_pidfd = caller_pidfd,
 		.keep_output = options->keep_output,
+		.own_process = options->handle_signals || caller_pidfd > 0,
 		.handle_signals = options->handle_signals,
 		.on_output = options->on_output ? pass_output : NULL,
 		.on_event = options->on_event ? pass_event : NULL,

@@ -10,10 +10,12 @@
 
 #include "base/clock.h"
 #include "supervise/run.h"
+#include "supervise/trim.h"
 
-#define STAGE	    "supervise"
-#define LOOK_MAX_MS 500
-#define LOOK_MIN_MS 5
+#define STAGE	      "supervise"
+#define LOOK_MAX_MS   500
+#define LOOK_MIN_MS   5
+#define TRIM_AFTER_US 400000 /* a short run needs no tidying */
 
 static void look_again(struct run *run, uint64_t ms)
 {
@@ -138,6 +140,11 @@ static void on_sample(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	if (run->req->own_process && !run->trimmed &&
+	    clock_mono_us() - run->started_us > TRIM_AFTER_US) {
+		run->trimmed = true;
+		trim_memory();
+	}
 	if (!run->box.reaped)
 		look_again(run, next);
 }

@@ -36,6 +36,7 @@ struct run {
 	uint64_t processes_refused;
 	unsigned interrupts;
 	bool decided; /* the outcome is known; what comes later does not change it */
+	bool trimmed;
 	bool main_ended;
 	uint64_t init_cpu_us,
 		init_max_rss_bytes; /* as init counted it; hostile, used where no cgroup counts */
