@@ -135,6 +135,10 @@ static const struct seccomp_case c_personality[] = {
 	OK(DEF | NST, 1, EQ(0, 0x40008)), /* no randomisation: gdb */
 	END};
 
+/* The box's first process has the same user: without descriptors or memory it could not do its
+ * work. */
+static const struct seccomp_case c_prlimit[] = {NO(ALL, EPERM, 1, EQ(0, 1)), END};
+
 static const struct seccomp_case c_prctl[] = {
 	NO(ALL, EPERM, 1, EQ(0, 35)),  /* PR_SET_MM: another program's name, memory layout */
 	NO(ALL, EINVAL, 1, EQ(0, 57)), /* PR_SET_IO_FLUSHER: past the dirty page limits */
@@ -205,6 +209,7 @@ enum seccomp_cases {
 	C_PTRACE,
 	C_PERSONALITY,
 	C_PRCTL,
+	C_PRLIMIT,
 	C_IOCTL,
 	C_SOCKET,
 	C_SOCKETPAIR,
@@ -236,6 +241,7 @@ const struct seccomp_case *seccomp_row_cases(const struct seccomp_row *row)
 	case C_PTRACE: return c_ptrace;
 	case C_PERSONALITY: return c_personality;
 	case C_PRCTL: return c_prctl;
+	case C_PRLIMIT: return c_prlimit;
 	case C_IOCTL: return c_ioctl;
 	case C_SOCKET: return c_socket;
 	case C_SOCKETPAIR: return c_socketpair;
@@ -349,7 +355,7 @@ const struct seccomp_row seccomp_rows[] = {
 	A("sched_getscheduler"), A("sched_get_priority_max"), A("sched_get_priority_min"),
 	A("sched_rr_get_interval"), A("sched_setaffinity"), A("sched_getaffinity"),
 	A("sched_setattr"), A("sched_getattr"), A("getpriority"), A("setpriority"), A("ioprio_get"),
-	A("ioprio_set"), A("getrlimit"), A("setrlimit"), A("prlimit64"), A("getrusage"), A("times"),
+	A("ioprio_set"), A("getrlimit"), A("setrlimit"), AC("prlimit64", C_PRLIMIT), A("getrusage"), A("times"),
 	A("uname"), AC("sysinfo", C_SYSINFO), A("restart_syscall"), A("uretprobe"), A("seccomp"),
 	A("landlock_create_ruleset"), A("landlock_add_rule"), A("landlock_restrict_self"),
 	RC("personality", EPERM, C_PERSONALITY), DC("ptrace", C_PTRACE),

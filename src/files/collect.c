@@ -235,6 +235,28 @@ static int collect_work(void *arg, int report_fd, void *payload, struct pale_err
 	return r;
 }
 
+/* The path was without links when the plan was made. A descriptor or a negative errno. */
+static int open_destination(const char *dest)
+{
+	_cleanup_free_ char *parent = strdup(dest);
+	_cleanup_close_ int dir = -1;
+	char *slash = parent ? strrchr(parent, '/') : NULL;
+
+	if (!parent)
+		return -ENOMEM;
+	if (!slash)
+		return -EINVAL;
+	*slash = '\0';
+	dir = fd_openat2(AT_FDCWD, *parent ? parent : "/", O_RDONLY | O_DIRECTORY, 0,
+			 RESOLVE_NO_SYMLINKS);
+	if (dir < 0)
+		return dir;
+	if (slash[1] && mkdirat(dir, slash + 1, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	return fd_openat2(dir, slash[1] ? slash + 1 : ".", O_RDONLY | O_DIRECTORY, 0,
+			  RESOLVE_NO_SYMLINKS);
+}
+
 int collect_tree(int source_fd, int userns_fd, const char *dest, uint64_t max_bytes,
 		 collect_refusal *refused, void *arg, struct collect_report *ret,
 		 struct pale_err *err)
@@ -247,12 +269,13 @@ int collect_tree(int source_fd, int userns_fd, const char *dest, uint64_t max_by
 
 	if (!c)
 		return err_nomem(err, "files");
-	if (mkdir(dest, 0755) < 0 && errno != EEXIST)
-		return err_set(err, PALE_E_SYSTEM, "files", errno, "making %s to collect into",
-			       QUOTED(dest));
-	dest_fd = open(dest, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dest_fd = open_destination(dest);
 	if (dest_fd < 0)
-		return err_set(err, PALE_E_SYSTEM, "files", errno, "opening %s to collect into",
+		return err_set(err, PALE_E_SYSTEM, "files", dest_fd == -ELOOP ? 0 : -dest_fd,
+			       dest_fd == -ELOOP
+				       ? "a symbolic link has come into the path of %s, which is "
+					 "collected into"
+				       : "opening %s to collect into",
 			       QUOTED(dest));
 	*c = (struct collect){.source_fd = source_fd, .dest_fd = dest_fd, .max_bytes = max_bytes};
 	if (getrandom(&c->temporary, sizeof(c->temporary), 0) != sizeof(c->temporary))

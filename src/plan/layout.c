@@ -614,6 +614,11 @@ static int emit_views(struct layout *l, struct pale_err *err)
 			return err_nomem(err, STAGE);
 		s->index = i;
 	}
+	/* It names the keys of the caller, whose user the box's is. */
+	if (r == 0 && !p->user_range && p->profile != PROFILE_NESTED &&
+	    access("/proc/keys", F_OK) == 0 &&
+	    !plan_add_step(p, STEP_HIDE, NULL, "/proc/keys", NULL))
+		return err_nomem(err, STAGE);
 	return r;
 }
 
@@ -649,6 +654,30 @@ static int divide_disk(struct layout *l, uint64_t *ret_sized_inodes, struct pale
 	return 0;
 }
 
+/* Where it leads now, without links, so that links which come into it while the box runs are
+ * noticed. Its last part may be missing yet. NULL: no memory. */
+static char *collect_destination(const char *path)
+{
+	_cleanup_free_ char *parent = NULL, *real = realpath(path, NULL);
+	char *dest = NULL;
+	const char *slash;
+
+	if (real)
+		return strdup(real);
+	slash = strrchr(path, '/');
+	if (!slash || slash == path || !slash[1])
+		return strdup(path);
+	parent = strndup(path, (size_t)(slash - path));
+	if (!parent)
+		return NULL;
+	real = realpath(parent, NULL);
+	if (!real)
+		return strdup(path); /* collecting will say what is wrong with it */
+	if (asprintf(&dest, "%s%s", strcmp(real, "/") == 0 ? "" : real, slash) < 0)
+		return NULL;
+	return dest;
+}
+
 /* What is read back when the box has ended. */
 static int note_results(struct layout *l, struct pale_err *err)
 {
@@ -673,7 +702,7 @@ static int note_results(struct layout *l, struct pale_err *err)
 			struct plan_collect *c = &p->collect[p->ncollect++];
 
 			c->path = strdup(place->path);
-			c->dest = strdup(place->collect);
+			c->dest = collect_destination(place->collect);
 			c->name = place->kind == PLACE_SHARED ? strdup(place->name) : NULL;
 			c->size_bytes = place->kind == PLACE_SIZED ? place->size_bytes
 								   : p->limits.disk_bytes;

@@ -109,6 +109,13 @@ def outside(name, *args, **more):
                           stderr=subprocess.STDOUT, timeout=30, check=False, **more)
 
 
+def write_policy(name, model):
+    path = os.path.join(place, name + ".json")
+    with open(path, "w") as f:
+        json.dump({"pale": 1, **model}, f)
+    return path
+
+
 def on_time(what, r, limit, outcome="wall time"):
     check(f"{what}: it ends by its limit, on time", r.json.get("outcome") == outcome and r.seconds < limit + SLACK, r)
 
