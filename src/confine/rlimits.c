@@ -34,7 +34,10 @@ int rlimits_plan(const struct policy_limits *limits, const struct rlimits_mode *
 		 struct rlimits *ret, struct pale_err *err)
 {
 	memset(ret, 0, sizeof(*ret));
-	add(ret, RLIMIT_CORE, "RLIMIT_CORE", 0);
+	/* Not 0: a handler to which the kernel pipes core dumps gets them whatever the limit is,
+	 * but for this one (core(5), fs/coredump.c). It is below a page, so that no file is written
+	 * either. */
+	add(ret, RLIMIT_CORE, "RLIMIT_CORE", 1);
 	if (limits->open_files)
 		add(ret, RLIMIT_NOFILE, "RLIMIT_NOFILE", limits->open_files);
 	if (limits->file_size_bytes)

@@ -135,9 +135,13 @@ static const struct seccomp_case c_personality[] = {
 	OK(DEF | NST, 1, EQ(0, 0x40008)), /* no randomisation: gdb */
 	END};
 
-/* The box's first process has the same user: without descriptors or memory it could not do its
- * work. */
-static const struct seccomp_case c_prlimit[] = {NO(ALL, EPERM, 1, EQ(0, 1)), END};
+/* The limit of core dumps stays at what rlimits.c says, which alone keeps the host's handler of
+ * core dumps, run by its root, from being fed by the box; to be told so would stop programs that
+ * only want none. The box's first process has the same user as the rest: without descriptors or
+ * memory it could not do its work. */
+static const struct seccomp_case c_setrlimit[] = {HUSH(ALL, 0, 1, EQ(0, 4)), END};
+static const struct seccomp_case c_prlimit[] = {NO(ALL, EPERM, 1, EQ(0, 1)),
+						HUSH(ALL, 0, 2, EQ(1, 4), SET(2)), END};
 
 static const struct seccomp_case c_prctl[] = {
 	NO(ALL, EPERM, 1, EQ(0, 35)),  /* PR_SET_MM: another program's name, memory layout */
@@ -210,6 +214,7 @@ enum seccomp_cases {
 	C_PERSONALITY,
 	C_PRCTL,
 	C_PRLIMIT,
+	C_SETRLIMIT,
 	C_IOCTL,
 	C_SOCKET,
 	C_SOCKETPAIR,
@@ -242,6 +247,7 @@ const struct seccomp_case *seccomp_row_cases(const struct seccomp_row *row)
 	case C_PERSONALITY: return c_personality;
 	case C_PRCTL: return c_prctl;
 	case C_PRLIMIT: return c_prlimit;
+	case C_SETRLIMIT: return c_setrlimit;
 	case C_IOCTL: return c_ioctl;
 	case C_SOCKET: return c_socket;
 	case C_SOCKETPAIR: return c_socketpair;
@@ -355,7 +361,8 @@ const struct seccomp_row seccomp_rows[] = {
 	A("sched_getscheduler"), A("sched_get_priority_max"), A("sched_get_priority_min"),
 	A("sched_rr_get_interval"), A("sched_setaffinity"), A("sched_getaffinity"),
 	A("sched_setattr"), A("sched_getattr"), A("getpriority"), A("setpriority"), A("ioprio_get"),
-	A("ioprio_set"), A("getrlimit"), A("setrlimit"), AC("prlimit64", C_PRLIMIT), A("getrusage"), A("times"),
+	A("ioprio_set"), A("getrlimit"), AC("setrlimit", C_SETRLIMIT), AC("prlimit64", C_PRLIMIT),
+	A("getrusage"), A("times"),
 	A("uname"), AC("sysinfo", C_SYSINFO), A("restart_syscall"), A("uretprobe"), A("seccomp"),
 	A("landlock_create_ruleset"), A("landlock_add_rule"), A("landlock_restrict_self"),
 	RC("personality", EPERM, C_PERSONALITY), DC("ptrace", C_PTRACE),

@@ -173,6 +173,25 @@ def test_race_with_the_host():
 
 
 @case
+def test_core_dumps():
+    """A box must not feed the host's handler of core dumps: the kernel's word for that is a limit of 1."""
+    code = """
+import os, resource
+for new in ((0, 0), (1, 1), (resource.RLIM_INFINITY,) * 2):
+    resource.setrlimit(resource.RLIMIT_CORE, new)
+    resource.prlimit(os.getpid(), resource.RLIMIT_CORE, new)
+    resource.prlimit(0, resource.RLIMIT_CORE, new)
+print(resource.getrlimit(resource.RLIMIT_CORE))
+resource.setrlimit(resource.RLIMIT_NOFILE, (50, 50))
+print(resource.getrlimit(resource.RLIMIT_NOFILE))
+"""
+    r = Run("--", PYTHON, "-c", code)
+    check("the limit of core dumps cannot be moved, others can", r.out == "(1, 1)\n(50, 50)\n", r)
+    r = Run("--", "sh", "-c", "ulimit -c 0; kill -SEGV $$")
+    check("a crash leaves none", r.status == 139 and not glob.glob("core*"), r)
+
+
+@case
 def test_destination_swapped():
     """Where a directory is collected to is what it was when the run began."""
     top, target = os.path.join(place, "results"), os.path.join(place, "not-here")

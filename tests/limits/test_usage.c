@@ -321,7 +321,7 @@ static void test_rlimits(void **state)
 	assert_int_equal(planned(&r, RLIMIT_NPROC), 11);
 	assert_int_equal(planned(&r, RLIMIT_DATA), 128 * MIB);
 	assert_int_equal(planned(&r, RLIMIT_CPU), 3);
-	assert_int_equal(planned(&r, RLIMIT_CORE), 0);
+	assert_int_equal(planned(&r, RLIMIT_CORE), 1);
 	pid_t pid = fork();
 
 	if (pid == 0) {
