@@ -154,20 +154,20 @@ def _():
 def _():
     rnd = random.Random(1)
     d = fresh("lower")
-    for i in range(60):
+    for i in range(400):  # enough that an apply takes longer than the least delay below
         (d / f"f{i}").write_text("old" * 1000)
     for i in range(20):
         (d / f"gone{i}").write_text("old")
     run_id, _, expected = run(d, """
-for i in range(60): open(f"f{i}", "w").write("new" * 1000)
+for i in range(400): open(f"f{i}", "w").write("new" * 1000)
 for i in range(20): os.unlink(f"gone{i}")
 for i in range(20): os.makedirs(f"n/{i}"); open(f"n/{i}/f", "w").write("new")
 os.unlink("f59"); os.mkdir("f59"); open("f59/x", "w").write("new")
 """, copy=True)
     killed = left = 0
-    for turn in range(200):
+    for turn in range(60):
         p = subprocess.Popen([pale, "apply", run_id], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(rnd.uniform(0.002, 0.012))
+        time.sleep(rnd.uniform(0.001, 0.012))
         p.kill()
         if p.wait() == 0:
             break
