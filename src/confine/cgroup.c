@@ -13,7 +13,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -214,6 +216,42 @@ static void place_set(struct cgroup_place *place, const char *own, const char *r
 	place->mount_len = strlen(mnt);
 }
 
+static bool usual_place(struct cgroup_place *place, const char *own, const char *mnt, long magic)
+{
+	struct statfs fs;
+
+	if (!own || statfs(mnt, &fs) < 0 || (long)fs.f_type != magic)
+		return false;
+	place_set(place, own, "/", mnt);
+	/* A mount that begins below the hierarchy's root does not show our path where it says. */
+	return place->dir[0] && access(place->dir, F_OK) == 0;
+}
+
+/* The places where every distribution mounts them: three quick calls a hierarchy instead of the kernel
+ * writing down all mounts. False: something is elsewhere, and ret is as it was. */
+static bool usual_places(const char *v2_own, const char *const v1_own[CGROUP_V1_COUNT],
+			 struct cgroup_places *ret)
+{
+	struct cgroup_places usual = *ret;
+	bool any_v1 = false;
+
+	for (int c = 0; c < CGROUP_V1_COUNT; c++) {
+		char mnt[64];
+
+		if (!v1_own[c])
+			continue;
+		any_v1 = true;
+		snprintf(mnt, sizeof(mnt), "/sys/fs/cgroup/%s", v1_names[c]);
+		if (!usual_place(&usual.v1[c], v1_own[c], mnt, CGROUP_SUPER_MAGIC))
+			return false;
+	}
+	if (v2_own && !usual_place(&usual.v2, v2_own, any_v1 ? "/sys/fs/cgroup/unified" : "/sys/fs/cgroup",
+				   CGROUP2_SUPER_MAGIC))
+		return false;
+	*ret = usual;
+	return true;
+}
+
 int cgroup_places_read(const struct cgroup_source *src, struct cgroup_places *ret)
 {
 	_cleanup_buf_ struct buf own = BUF_INIT(1u << 16), mounts = BUF_INIT(PROC_MAX);
@@ -223,8 +261,6 @@ int cgroup_places_read(const struct cgroup_source *src, struct cgroup_places *re
 
 	memset(ret, 0, sizeof(*ret));
 	r = read_file(src->self_cgroup, &own);
-	if (r == 0)
-		r = read_file(src->self_mountinfo, &mounts);
 	if (r < 0)
 		return r;
 
@@ -249,6 +285,12 @@ int cgroup_places_read(const struct cgroup_source *src, struct cgroup_places *re
 		}
 	}
 
+	if (strcmp(src->self_mountinfo, "/proc/self/mountinfo") == 0 &&
+	    usual_places(v2_own, v1_own, ret))
+		return 0;
+	r = read_file(src->self_mountinfo, &mounts);
+	if (r < 0)
+		return r;
 	rest = mounts.data;
 	while ((line = next_line(
 			&rest))) { /* id parent dev ROOT MOUNTPOINT options - TYPE src OPTIONS */
