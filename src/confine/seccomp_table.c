@@ -143,6 +143,16 @@ static const struct seccomp_case c_setrlimit[] = {HUSH(ALL, 0, 1, EQ(0, 4)), END
 static const struct seccomp_case c_prlimit[] = {NO(ALL, EPERM, 1, EQ(0, 1)),
 						HUSH(ALL, 0, 2, EQ(1, 4), SET(2)), END};
 
+/* Nor without processor time: the box's end is its work, also when it is killed. All processes of
+ * the user at once are it, too. */
+static const struct seccomp_case c_first[] = {NO(ALL, EPERM, 1, EQ(0, 1)), END};
+static const struct seccomp_case c_setpriority[] = {NO(ALL, EPERM, 2, EQ(0, 0), EQ(1, 1)),
+						    NO(ALL, EPERM, 2, EQ(0, 1), EQ(1, 1)),
+						    NO(ALL, EPERM, 1, EQ(0, 2)), END};
+static const struct seccomp_case c_ioprio[] = {NO(ALL, EPERM, 2, EQ(0, 1), EQ(1, 1)),
+					       NO(ALL, EPERM, 2, EQ(0, 2), EQ(1, 1)),
+					       NO(ALL, EPERM, 1, EQ(0, 3)), END};
+
 static const struct seccomp_case c_prctl[] = {
 	NO(ALL, EPERM, 1, EQ(0, 35)),  /* PR_SET_MM: another program's name, memory layout */
 	NO(ALL, EINVAL, 1, EQ(0, 57)), /* PR_SET_IO_FLUSHER: past the dirty page limits */
@@ -215,6 +225,9 @@ enum seccomp_cases {
 	C_PRCTL,
 	C_PRLIMIT,
 	C_SETRLIMIT,
+	C_FIRST,
+	C_SETPRIORITY,
+	C_IOPRIO,
 	C_IOCTL,
 	C_SOCKET,
 	C_SOCKETPAIR,
@@ -248,6 +261,9 @@ const struct seccomp_case *seccomp_row_cases(const struct seccomp_row *row)
 	case C_PRCTL: return c_prctl;
 	case C_PRLIMIT: return c_prlimit;
 	case C_SETRLIMIT: return c_setrlimit;
+	case C_FIRST: return c_first;
+	case C_SETPRIORITY: return c_setpriority;
+	case C_IOPRIO: return c_ioprio;
 	case C_IOCTL: return c_ioctl;
 	case C_SOCKET: return c_socket;
 	case C_SOCKETPAIR: return c_socketpair;
@@ -357,11 +373,11 @@ const struct seccomp_row seccomp_rows[] = {
 	A("capset"), AC("prctl", C_PRCTL), A("arch_prctl"), A("set_thread_area"), A("get_thread_area"),
 	A("set_tid_address"), A("set_robust_list"), A("get_robust_list"), A("rseq"), A("futex"),
 	A("futex_waitv"), A("futex_wake"), A("futex_wait"), A("futex_requeue"), A("getcpu"),
-	A("sched_yield"), A("sched_setparam"), A("sched_getparam"), A("sched_setscheduler"),
+	A("sched_yield"), AC("sched_setparam", C_FIRST), A("sched_getparam"), AC("sched_setscheduler", C_FIRST),
 	A("sched_getscheduler"), A("sched_get_priority_max"), A("sched_get_priority_min"),
-	A("sched_rr_get_interval"), A("sched_setaffinity"), A("sched_getaffinity"),
-	A("sched_setattr"), A("sched_getattr"), A("getpriority"), A("setpriority"), A("ioprio_get"),
-	A("ioprio_set"), A("getrlimit"), AC("setrlimit", C_SETRLIMIT), AC("prlimit64", C_PRLIMIT),
+	A("sched_rr_get_interval"), AC("sched_setaffinity", C_FIRST), A("sched_getaffinity"),
+	AC("sched_setattr", C_FIRST), A("sched_getattr"), A("getpriority"), AC("setpriority", C_SETPRIORITY), A("ioprio_get"),
+	AC("ioprio_set", C_IOPRIO), A("getrlimit"), AC("setrlimit", C_SETRLIMIT), AC("prlimit64", C_PRLIMIT),
 	A("getrusage"), A("times"),
 	A("uname"), AC("sysinfo", C_SYSINFO), A("restart_syscall"), A("uretprobe"), A("seccomp"),
 	A("landlock_create_ruleset"), A("landlock_add_rule"), A("landlock_restrict_self"),

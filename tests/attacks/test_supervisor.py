@@ -32,6 +32,15 @@ def test_first_process_kept_busy():
 
 
 @case
+def test_first_process_starved():
+    r = attack("supervisor/starve_first", flags=("--timeout", "20s"))
+    check("the first process keeps its processor time, and sees the command end",
+          r.out == "tried\n" and r.status == 7 and r.seconds < 5 + SLACK, r)
+    told = {e.get("call") for e in r.events if e["event"] == "call.denied"}
+    check("the attempts are told", {"sched_setaffinity", "sched_setscheduler", "setpriority", "ioprio_set"} <= told, told)
+
+
+@case
 def test_name_lookups():
     for same in ("same", "various"):
         r = attack("supervisor/dns_flood", same, flags=("--timeout", "1s"))
