@@ -227,8 +227,8 @@ static bool usual_place(struct cgroup_place *place, const char *own, const char 
 	return place->dir[0] && access(place->dir, F_OK) == 0;
 }
 
-/* The places where every distribution mounts them: three quick calls a hierarchy instead of the kernel
- * writing down all mounts. False: something is elsewhere, and ret is as it was. */
+/* The places where every distribution mounts them: three quick calls a hierarchy instead of the
+ * kernel writing down all mounts. False: something is elsewhere, and ret is as it was. */
 static bool usual_places(const char *v2_own, const char *const v1_own[CGROUP_V1_COUNT],
 			 struct cgroup_places *ret)
 {
@@ -245,8 +245,9 @@ static bool usual_places(const char *v2_own, const char *const v1_own[CGROUP_V1_
 		if (!usual_place(&usual.v1[c], v1_own[c], mnt, CGROUP_SUPER_MAGIC))
 			return false;
 	}
-	if (v2_own && !usual_place(&usual.v2, v2_own, any_v1 ? "/sys/fs/cgroup/unified" : "/sys/fs/cgroup",
-				   CGROUP2_SUPER_MAGIC))
+	if (v2_own &&
+	    !usual_place(&usual.v2, v2_own, any_v1 ? "/sys/fs/cgroup/unified" : "/sys/fs/cgroup",
+			 CGROUP2_SUPER_MAGIC))
 		return false;
 	*ret = usual;
 	return true;
@@ -648,6 +649,24 @@ static ssize_t kill_batch(const char *dir)
 		close_fd(&ends[i].fd);
 	}
 	return n;
+}
+
+void cgroup_kill_once(struct cgroup *g)
+{
+	const char *dir = g->ngroups ? g->group[0].path : NULL;
+	pid_t pids[4 * KILL_BATCH], again[4 * KILL_BATCH];
+	int fds[4 * KILL_BATCH];
+	ssize_t n = dir ? list_processes(dir, pids, ARRAY_SIZE(pids)) : 0, still;
+
+	/* As in kill_batch(). */
+	for (ssize_t i = 0; i < n; i++)
+		fds[i] = (int)syscall(SYS_pidfd_open, pids[i], 0);
+	still = n > 0 ? list_processes(dir, again, ARRAY_SIZE(again)) : 0;
+	for (ssize_t i = 0; i < n; i++) {
+		if (fds[i] >= 0 && has_pid(again, still, pids[i]))
+			syscall(SYS_pidfd_send_signal, fds[i], SIGKILL, NULL, 0);
+		close_fd(&fds[i]);
+	}
 }
 
 int cgroup_kill(struct cgroup *g, unsigned timeout_ms, struct pale_err *err)

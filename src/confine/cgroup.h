@@ -98,6 +98,10 @@ void cgroup_drain(struct cgroup *g);
 /* How long processes had to wait because the share of the processors was used up. */
 uint64_t cgroup_throttled_us(const struct cgroup *g);
 
+/* Kills what is in it now, and does not wait: so that all die at once, and not when the first of
+ * them gets its turn among the others. */
+void cgroup_kill_once(struct cgroup *g);
+
 /* Kills everything in it and waits (at most timeout_ms) until it is empty. */
 int cgroup_kill(struct cgroup *g, unsigned timeout_ms, struct pale_err *err) _must_check_;
 

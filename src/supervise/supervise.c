@@ -34,6 +34,8 @@ void run_end(struct run *run, enum outcome outcome)
 	run->decided = true;
 	run->result->outcome = outcome;
 	isolation_kill(&run->box);
+	if (run->cgroup)
+		cgroup_kill_once(run->cgroup);
 }
 
 void run_fail(struct run *run, const struct pale_err *err)
