@@ -239,15 +239,22 @@ PALE_EXPORT void pale_result_free(struct pale_result *r);
 /* "exit", "signal", "wall time", "cpu time", "memory", "file size", "output", "interrupted",
  * "destroyed", "failed". Strings live as long as the result. */
 PALE_EXPORT const char *pale_result_outcome(const struct pale_result *r);
-/* As `pale run` exits: the command's status, 128+n, 124 (a limit), 125 (Pale failed), 126, 127. */
+/* As `pale run` exits: the command's status, 128+n, 124 (a limit), 125 (Pale failed, or
+ * the command's 0 when results could not be collected or kept), 126, 127. */
 PALE_EXPORT int pale_result_exit_status(const struct pale_result *r);
 /* One line for people, with the figures of a limit. */
 PALE_EXPORT const char *pale_result_summary(const struct pale_result *r);
 PALE_EXPORT const char *pale_result_audit_id(const struct pale_result *r);
 /* How many: limits hit (whether or not one ended it), different attempts that were blocked,
  * processes that still ran when the command ended and were killed, overlays with changes kept for
- * review. */
-enum pale_count { PALE_COUNT_LIMITS, PALE_COUNT_BLOCKED, PALE_COUNT_LEFTOVER, PALE_COUNT_CHANGES };
+ * review, files that were to be collected and were not. */
+enum pale_count {
+	PALE_COUNT_LIMITS,
+	PALE_COUNT_BLOCKED,
+	PALE_COUNT_LEFTOVER,
+	PALE_COUNT_CHANGES,
+	PALE_COUNT_REFUSED,
+};
 PALE_EXPORT uint64_t pale_result_count(const struct pale_result *r, enum pale_count what);
 /* The kept output of a stream, as it came (head and tail if cut); NULL if none was kept. */
 PALE_EXPORT const char *pale_result_output(const struct pale_result *r, enum pale_stream stream,

@@ -16,6 +16,25 @@ static uint64_t count_limits(const struct result *r)
 	return n;
 }
 
+/* Overlays in which something changed, or whose changes could not be read. */
+static uint64_t count_changes(const struct result *r)
+{
+	static const char *const kinds[] = {"added", "modified", "deleted", "other", "refused"};
+	uint64_t n = 0;
+	json_t *overlay;
+	size_t i;
+
+	json_array_foreach(r->changes, i, overlay)
+	{
+		json_int_t sum = 0;
+
+		for (size_t k = 0; k < ARRAY_SIZE(kinds); k++)
+			sum += json_integer_value(json_object_get(overlay, kinds[k]));
+		n += sum > 0 || json_object_get(overlay, "error");
+	}
+	return n;
+}
+
 int api_result(struct result *model, struct pale_result **ret, struct pale_err *err)
 {
 	struct pale_result *r = calloc(1, sizeof(*r));
@@ -35,7 +54,8 @@ int api_result(struct result *model, struct pale_result **ret, struct pale_err *
 	r->counts[PALE_COUNT_LIMITS] = count_limits(model);
 	r->counts[PALE_COUNT_BLOCKED] = json_array_size(model->blocked);
 	r->counts[PALE_COUNT_LEFTOVER] = model->leftover;
-	r->counts[PALE_COUNT_CHANGES] = json_array_size(model->changes);
+	r->counts[PALE_COUNT_CHANGES] = count_changes(model);
+	r->counts[PALE_COUNT_REFUSED] = model->refused;
 	for (int i = 0; e == 0 && model->output && i < 2; i++)
 		e = output_bytes(model->output, (enum output_stream)i, &r->output[i],
 				 &r->output_len[i], err);

@@ -33,6 +33,7 @@ static void print_summary(const struct pale_result *r)
 	const char *id = pale_result_audit_id(r);
 	uint64_t blocked = pale_result_count(r, PALE_COUNT_BLOCKED);
 	uint64_t leftover = pale_result_count(r, PALE_COUNT_LEFTOVER);
+	uint64_t refused = pale_result_count(r, PALE_COUNT_REFUSED);
 
 	if (pale_result_count(r, PALE_COUNT_LIMITS))
 		fprintf(stderr, "%spale: %s%s\n", on, pale_result_summary(r), off);
@@ -48,6 +49,12 @@ static void print_summary(const struct pale_result *r)
 			"killed%s\n",
 			on, (unsigned long long)leftover, leftover == 1 ? " was" : "es were",
 			leftover == 1 ? "was" : "were", off);
+	if (refused)
+		fprintf(stderr,
+			"%spale: %llu file%s collected, or not wholly; see `pale audit show %s "
+			"--events`%s\n",
+			on, (unsigned long long)refused, refused == 1 ? " was not" : "s were not",
+			id, off);
 	if (pale_result_count(r, PALE_COUNT_CHANGES))
 		fprintf(stderr, "pale: changes were kept; see `pale diff %s`\n", id);
 }
@@ -147,7 +154,8 @@ const struct cli_command cli_run_command = {
 		"Exit status:\n"
 		"  the command's own; 128+N if signal N ended it\n"
 		"  124  a limit ended it; the last line and --json say which, with the figures\n"
-		"  125  Pale failed, or was used wrongly: nothing ran, or what ran was ended\n"
+		"  125  Pale failed, or was used wrongly: nothing ran, what ran was ended,\n"
+		"       or the command's 0 when its results could not be collected or kept\n"
 		"  126  the command is there but cannot be run\n"
 		"  127  there is no such command\n"
 		"  130  it was interrupted\n",

@@ -24,6 +24,7 @@ struct collect {
 	int source_fd, dest_fd;
 	int report_fd;
 	uint64_t max_bytes;
+	char *const *mounts;
 	mode_t umask;
 	uint64_t temporary; /* random, then counted up */
 	struct walk walk;
@@ -76,6 +77,24 @@ static void temporary_name(struct collect *c, char out[static 40])
 	snprintf(out, 40, ".pale-collect-%016" PRIx64, c->temporary++);
 }
 
+static bool is_mount(const struct collect *c)
+{
+	for (char *const *m = c->mounts; m && *m; m++)
+		if (strcmp(*m, c->walk.path) == 0)
+			return true;
+	return false;
+}
+
+/* Is the current directory, of path_len, on the way to a mount? Then it may be of our making. */
+static bool leads_to_mount(const struct collect *c)
+{
+	for (char *const *m = c->mounts; m && *m; m++)
+		if (strncmp(*m, c->walk.path, c->walk.path_len) == 0 &&
+		    (*m)[c->walk.path_len] == '/')
+			return true;
+	return false;
+}
+
 static int collect_dir(struct collect *c, const struct walk_level *l, const struct stat *st)
 {
 	int fd = fd_open_beneath(l->fd, c->walk.name, O_RDONLY | O_DIRECTORY, 0), other, r;
@@ -101,16 +120,30 @@ static int collect_dir(struct collect *c, const struct walk_level *l, const stru
 	return r < 0 ? fail(c, r, "reading the directory") : 0;
 }
 
+static const char *last_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 /* A directory that was made here gets its times and mode when its entries are in it. */
 static void leave_dir(struct collect *c, struct walk_level *l)
 {
 	struct timespec times[2] = {l->st.st_atim, l->st.st_mtim};
+	bool made = l->flags;
 
-	if (l->flags) {
+	if (made) {
 		fchmod(l->other, l->st.st_mode & 0777 & ~c->umask);
 		futimens(l->other, times);
 	}
 	walk_leave(&c->walk);
+	/* Nothing but the way to a mount: fails where there is more. The path is now the
+	 * directory's own, and its name the end of it. */
+	if (made && c->walk.depth && leads_to_mount(c) &&
+	    unlinkat(c->walk.levels[c->walk.depth - 1].other, last_name(c->walk.path),
+		     AT_REMOVEDIR) == 0)
+		c->sum.directories--;
 }
 
 static int collect_symlink(struct collect *c, const struct walk_level *l)
@@ -190,6 +223,8 @@ static int collect_entry(struct collect *c, const struct walk_level *l)
 {
 	struct stat st;
 
+	if (is_mount(c))
+		return 0;
 	if (fstatat(l->fd, c->walk.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return give_up(c, errno);
 	if (S_ISDIR(st.st_mode))
@@ -258,8 +293,8 @@ static int open_destination(const char *dest)
 }
 
 int collect_tree(int source_fd, int userns_fd, const char *dest, uint64_t max_bytes,
-		 collect_refusal *refused, void *arg, struct collect_report *ret,
-		 struct pale_err *err)
+		 char *const *mounts, collect_refusal *refused, void *arg,
+		 struct collect_report *ret, struct pale_err *err)
 {
 	_cleanup_free_ struct collect *c = calloc(1, sizeof(*c));
 	_cleanup_close_ int dest_fd = -1;
@@ -277,7 +312,10 @@ int collect_tree(int source_fd, int userns_fd, const char *dest, uint64_t max_by
 					 "collected into"
 				       : "opening %s to collect into",
 			       QUOTED(dest));
-	*c = (struct collect){.source_fd = source_fd, .dest_fd = dest_fd, .max_bytes = max_bytes};
+	*c = (struct collect){.source_fd = source_fd,
+			      .dest_fd = dest_fd,
+			      .max_bytes = max_bytes,
+			      .mounts = mounts};
 	if (getrandom(&c->temporary, sizeof(c->temporary), 0) != sizeof(c->temporary))
 		return err_set(err, PALE_E_SYSTEM, "files", errno, "getting a random number");
 	w = (struct worker){

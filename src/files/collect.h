@@ -17,7 +17,9 @@ typedef void collect_refusal(void *arg, const char *path, const char *why);
 /* Copies the tree below source_fd (hostile) into the host directory dest (made if missing, mode
  * 0755 less umask): each file written beside and renamed into place, never through a link at the
  * destination, owned by the caller, setuid and setgid bits dropped, times kept. A single file may
- * be replaced; a directory is merged into. userns_fd as in changes_source. */
+ * be replaced; a directory is merged into. userns_fd as in changes_source. mounts (NULL-terminated,
+ * or NULL): paths in the tree at which something else was mounted; what lies below a mount is an
+ * empty file or directory of our own making, and would replace the host's if it were copied. */
 int collect_tree(int source_fd, int userns_fd, const char *dest, uint64_t max_bytes,
-		 collect_refusal *refused, void *arg, struct collect_report *ret,
-		 struct pale_err *err) _must_check_;
+		 char *const *mounts, collect_refusal *refused, void *arg,
+		 struct collect_report *ret, struct pale_err *err) _must_check_;

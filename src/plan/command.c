@@ -121,16 +121,31 @@ static bool shown(const struct policy *policy, const char *dir)
 	return false;
 }
 
+/* Is something shown, or made, below the host directory `dir` at its own path? */
+static bool shown_below(const struct policy *policy, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	for (size_t i = 0; i < policy->nfiles; i++)
+		if (policy->files[i].access != ACCESS_HIDE && n > 1 &&
+		    strncmp(policy->files[i].path, dir, n) == 0 && policy->files[i].path[n] == '/')
+			return true;
+	return false;
+}
+
+/* Where the caller is, if that is there or can be: then names on the command line mean inside what
+ * they mean outside. Else the workspace, else HOME. */
 static int make_cwd(struct plan *p, const struct plan_request *req, struct pale_err *err)
 {
-	const char *cwd = p->home;
+	const char *cwd = NULL;
 
 	for (size_t i = req->policy->nfiles; i-- > 0;)
 		if (req->policy->files[i].access == ACCESS_OVERLAY)
 			cwd = req->policy->files[i].path;
-	if (req->cwd && shown(req->policy, req->cwd))
+	if (req->cwd &&
+	    (shown(req->policy, req->cwd) || (!cwd && shown_below(req->policy, req->cwd))))
 		cwd = req->cwd;
-	p->command.cwd = strdup(cwd);
+	p->command.cwd = strdup(cwd ? cwd : p->home);
 	return p->command.cwd ? 0 : err_nomem(err, STAGE);
 }
 

@@ -4,7 +4,7 @@
  * sources may be hostile and is only looked at with stat(). Every place of the box, the policy's
  * and our own, becomes an entry of one list; sorted by path, a parent comes before what is mounted
  * in it, so nesting in either order is the same case. */
-#include "layout.h"
+#include "layout_impl.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -18,39 +18,6 @@
 #include "plan/view.h"
 
 #define STAGE "plan"
-
-enum place_kind {
-	PLACE_HOST, /* part of the host image: a plain bind */
-	PLACE_READ,
-	PLACE_OVERLAY,
-	PLACE_SHARED, /* a directory of the data tmpfs */
-	PLACE_SIZED,  /* a tmpfs of its own */
-	PLACE_HIDE,
-	PLACE_LINK,
-	PLACE_EMPTY,   /* a directory, read-only like the root, that programs expect */
-	PLACE_SPECIAL, /* proc, dev, etc: nothing may be mounted in it */
-};
-
-struct place {
-	enum place_kind kind;
-	char *path; /* in the box, absolute */
-	char *source;
-	const char *where; /* for messages */
-	const char *collect;
-	char name[16]; /* in the data tmpfs */
-	uint64_t size_bytes;
-	unsigned mode, index;
-	bool is_file, own, swap_owner;
-	struct place *in; /* the place that this one is mounted in, or NULL: the root */
-};
-
-struct layout {
-	struct plan *plan;
-	struct place *places;
-	size_t n, cap;
-	char **dirs; /* already made in the root */
-	size_t ndirs, cap_dirs;
-};
 
 static void layout_done(struct layout *l)
 {
@@ -100,16 +67,6 @@ struct step *plan_add_step(struct plan *p, enum step_type type, const char *sour
 	}
 	p->nsteps++;
 	return s;
-}
-
-/* Is `path` the same as `dir` or below it? */
-static bool within(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	if (n == 1 && *dir == '/')
-		return true;
-	return strncmp(path, dir, n) == 0 && (path[n] == '\0' || path[n] == '/');
 }
 
 /* Component-wise order, so that "/a" stands directly before "/a/b", not "/a-b" between them. */
@@ -204,6 +161,23 @@ static int add_writable(struct layout *l, const char *path, const char *name, un
 	return 0;
 }
 
+/* The working directory, where it is a host directory of which only parts are shown: writable like
+ * HOME, since programs write to where they are, and gone with the box like it. */
+static int add_cwd(struct layout *l, const struct policy *policy, struct pale_err *err)
+{
+	const char *cwd = l->plan->command.cwd;
+
+	for (size_t i = 0; i < l->n; i++)
+		if (strcmp(l->places[i].path, cwd) == 0 ||
+		    ((l->places[i].kind == PLACE_HOST || l->places[i].kind == PLACE_SPECIAL) &&
+		     place_within(cwd, l->places[i].path)))
+			return 0;
+	for (size_t i = 0; i < policy->nfiles; i++)
+		if (place_within(cwd, policy->files[i].path))
+			return 0;
+	return add_writable(l, cwd, "cwd", 0755, true, err);
+}
+
 static int fail_source(struct pale_err *err, const struct policy_file *f, int sys, const char *why)
 {
 	return err_set(err, PALE_E_POLICY, STAGE, sys, "%s: %s %s", f->where ? f->where : "policy",
@@ -278,7 +252,7 @@ static int add_toolchain(struct layout *l, const struct toolchain *t, struct pal
 		for (size_t k = 0; k < l->n && !covered; k++)
 			covered = (l->places[k].kind == PLACE_READ ||
 				   l->places[k].kind == PLACE_OVERLAY) &&
-				  within(item->path, l->places[k].path);
+				  place_within(item->path, l->places[k].path);
 		if (covered)
 			continue;
 		p = add_place(l, item->type == TOOLCHAIN_LINK ? PLACE_LINK : PLACE_READ, item->path,
@@ -313,6 +287,8 @@ static int collect_places(struct layout *l, const struct policy *policy,
 		r = add_writable(l, "/dev/shm", "shm", 01777, false, err);
 	if (r == 0)
 		r = add_writable(l, p->home, "home", 0755, true, err);
+	if (r == 0)
+		r = add_cwd(l, policy, err);
 	for (size_t i = 0; r == 0 && i < policy->nfiles; i++)
 		r = add_policy_file(l, &policy->files[i], (unsigned)i, err);
 	if (r == 0)
@@ -322,7 +298,7 @@ static int collect_places(struct layout *l, const struct policy *policy,
 	qsort(l->places, l->n, sizeof(*l->places), compare_paths);
 	for (size_t i = 0; i < l->n; i++)
 		for (size_t k = 0; k < i; k++)
-			if (within(l->places[i].path, l->places[k].path))
+			if (place_within(l->places[i].path, l->places[k].path))
 				l->places[i].in = &l->places[k];
 	return 0;
 }
@@ -654,65 +630,6 @@ static int divide_disk(struct layout *l, uint64_t *ret_sized_inodes, struct pale
 	return 0;
 }
 
-/* Where it leads now, without links, so that links which come into it while the box runs are
- * noticed. Its last part may be missing yet. NULL: no memory. */
-static char *collect_destination(const char *path)
-{
-	_cleanup_free_ char *parent = NULL, *real = realpath(path, NULL);
-	char *dest = NULL;
-	const char *slash;
-
-	if (real)
-		return strdup(real);
-	slash = strrchr(path, '/');
-	if (!slash || slash == path || !slash[1])
-		return strdup(path);
-	parent = strndup(path, (size_t)(slash - path));
-	if (!parent)
-		return NULL;
-	real = realpath(parent, NULL);
-	if (!real)
-		return strdup(path); /* collecting will say what is wrong with it */
-	if (asprintf(&dest, "%s%s", strcmp(real, "/") == 0 ? "" : real, slash) < 0)
-		return NULL;
-	return dest;
-}
-
-/* What is read back when the box has ended. */
-static int note_results(struct layout *l, struct pale_err *err)
-{
-	struct plan *p = l->plan;
-
-	p->collect = calloc(l->n + 1, sizeof(*p->collect));
-	p->overlays = calloc(l->n + 1, sizeof(*p->overlays));
-	if (!p->collect || !p->overlays)
-		return err_nomem(err, STAGE);
-	for (size_t i = 0; i < l->n; i++) {
-		const struct place *place = &l->places[i];
-
-		if (place->kind == PLACE_OVERLAY) {
-			struct plan_overlay *o = &p->overlays[p->noverlays++];
-
-			o->index = place->index;
-			o->path = strdup(place->path);
-			o->root = strdup(place->source);
-			if (!o->path || !o->root)
-				return err_nomem(err, STAGE);
-		} else if (place->collect) {
-			struct plan_collect *c = &p->collect[p->ncollect++];
-
-			c->path = strdup(place->path);
-			c->dest = collect_destination(place->collect);
-			c->name = place->kind == PLACE_SHARED ? strdup(place->name) : NULL;
-			c->size_bytes = place->kind == PLACE_SIZED ? place->size_bytes
-								   : p->limits.disk_bytes;
-			if (!c->path || !c->dest || (place->kind == PLACE_SHARED && !c->name))
-				return err_nomem(err, STAGE);
-		}
-	}
-	return 0;
-}
-
 static int add_rule(struct plan *p, const char *path, enum landlock_access access,
 		    struct pale_err *err)
 {
@@ -777,7 +694,7 @@ int layout_make(struct plan *p, const struct policy *policy, const struct toolch
 	for (size_t i = 0; r == 0 && i < l.n; i++)
 		r = emit_place(&l, &l.places[i], sized_inodes, err);
 	if (r == 0)
-		r = note_results(&l, err);
+		r = layout_results(&l, err);
 	if (r == 0)
 		r = make_rules(&l, err);
 	if (r == 0 && !plan_add_step(p, STEP_READONLY, NULL, NULL, NULL))

@@ -51,6 +51,9 @@ void plan_free(struct plan *p)
 		free(p->collect[i].path);
 		free(p->collect[i].name);
 		free(p->collect[i].dest);
+		for (char **m = p->collect[i].mounts; m && *m; m++)
+			free(*m);
+		free(p->collect[i].mounts);
 	}
 	for (size_t i = 0; i < p->noverlays; i++) {
 		free(p->overlays[i].path);

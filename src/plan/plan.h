@@ -96,9 +96,10 @@ struct plan_rule {
 };
 
 struct plan_collect {
-	char *path; /* in the box */
-	char *name; /* directory in the data tmpfs, or NULL: a tmpfs of its own at path */
-	char *dest; /* on the host */
+	char *path;    /* in the box */
+	char *name;    /* directory in the data tmpfs, or NULL: a tmpfs of its own at path */
+	char *dest;    /* on the host */
+	char **mounts; /* what is mounted in it, relative to it; NULL-terminated */
 	uint64_t size_bytes;
 };
 

@@ -65,6 +65,13 @@ static void add_files(struct plan *p)
 		    counts[ACCESS_READ], counts[ACCESS_OVERLAY]);
 		SAY(it->mechanism, "overlayfs over id-%s clones of the sources, nodev",
 		    p->user_range ? "mapped" : "preserving");
+		/* The kernel copies a file up with its owner and group, which must exist inside. */
+		if (counts[ACCESS_OVERLAY] && !p->user_range)
+			SAY(it->uncovered,
+			    "files of another owner or group than uid %u, gid %u cannot be changed "
+			    "inside, only replaced (EOVERFLOW, \"Value too large\"): chgrp them to "
+			    "gid %u, or run as root",
+			    p->host.uid, p->host.gid, p->host.gid);
 	}
 	if (counts[ACCESS_HIDE]) {
 		it = add(p, AXIS_FILES, "hide");

@@ -17,12 +17,14 @@ static void note_refusal(void *arg, const char *path, const char *why)
 {
 	struct run *run = arg;
 
+	run->result->refused++;
 	run_log(run, STAGE, "collect.refused",
 		json_pack("{so ss}", "path", audit_text(path, strlen(path), 4096), "why", why));
 }
 
 static void note_error(struct run *run, json_t *entry, const struct pale_err *err)
 {
+	run->result->lost = true;
 	json_object_set_new(entry, "error", audit_text(err->message, strlen(err->message), 512));
 	if (run->error.code == PALE_OK)
 		run->error = *err;
@@ -35,8 +37,8 @@ static void collect_one(struct run *run, const struct plan_collect *c, int fd)
 	json_t *entry = json_pack("{so so}", "path", audit_text(c->path, strlen(c->path), 4096),
 				  "to", audit_text(c->dest, strlen(c->dest), 4096));
 
-	if (collect_tree(fd, run->box.userns_fd, c->dest, c->size_bytes, note_refusal, run, &report,
-			 &err) < 0)
+	if (collect_tree(fd, run->box.userns_fd, c->dest, c->size_bytes, c->mounts, note_refusal,
+			 run, &report, &err) < 0)
 		note_error(run, entry, &err);
 	json_object_set_new(entry, "files", json_integer((json_int_t)report.files));
 	json_object_set_new(entry, "directories", json_integer((json_int_t)report.directories));

@@ -54,7 +54,8 @@ void result_done(struct result *r)
 int result_exit_status(const struct result *r)
 {
 	switch (r->outcome) {
-	case OUTCOME_EXIT: return r->status;
+	/* "All is well" is not true of a run whose results are lost. */
+	case OUTCOME_EXIT: return r->status == 0 && r->lost ? 125 : r->status;
 	case OUTCOME_SIGNAL: return 128 + r->status;
 	case OUTCOME_INTERRUPTED: return 130;
 	case OUTCOME_DESTROYED: return 128 + 9;

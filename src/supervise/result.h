@@ -52,6 +52,8 @@ struct result {
 	uint64_t memory_peak_bytes, processes_peak;
 	uint64_t disk_bytes, disk_inodes;
 	uint64_t leftover;     /* processes still alive when the main one ended; killed */
+	uint64_t refused;      /* parts of what was to be collected that were not */
+	bool lost;	       /* something could not be collected or captured at all */
 	json_t *blocked;       /* array: what was attempted and refused, with counts */
 	json_t *changes;       /* array: a summary an overlay */
 	json_t *collected;     /* array: a report a collected directory */

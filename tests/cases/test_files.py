@@ -123,6 +123,84 @@ def test_nesting():
 
 
 @case
+def test_mounts_in_results():
+    """What holds a mount in a directory that is collected is no result, and replaces nothing."""
+    secret = write("config.json", "ours")
+    for size in ("", ":1MiB"):
+        dest = make("mounted" + size[1:])
+        write(os.path.join(dest, "config.json"), "important")
+        r = box("--rw", f"{dest}:/w{size}", "--ro", f"{secret}:/w/config.json", "--ro", f"{make('tree2')}:/w/deep/er/in",
+                "--hide", "/w/none", "--", "sh", "-c", "cat /w/config.json; echo r > /w/result")
+        same("a file mounted in a collected directory is there", r.out, "ours")
+        same("and the host's file of that name stays", open(os.path.join(dest, "config.json")).read(), "important")
+        check("no mount point is made on the host", not os.path.exists(os.path.join(dest, "deep")) and
+              not os.path.exists(os.path.join(dest, "none")), os.listdir(dest))
+        same("the result is collected", open(os.path.join(dest, "result")).read(), "r\n")
+
+
+@case
+def test_times_with_mounts_inside():
+    source = make("timed")
+    inner = os.path.join(source, "sub")
+    os.chmod(inner, 0o1750)
+    for d in (os.path.join(inner, "deep"), inner, source):
+        os.makedirs(d, exist_ok=True)
+    for d in (os.path.join(inner, "deep"), inner, source):
+        os.utime(d, (10**9, 10**9))
+    outside = [(os.stat(d).st_mode, os.stat(d).st_mtime) for d in (source, inner)]
+    for flag in ("--ro", "--overlay"):
+        r = py(f"import os; print([(os.stat(d).st_mode, os.stat(d).st_mtime) for d in ({source!r}, {inner!r})])",
+               flag, source, "--rw", f"{place}/o:{inner}/new/er", "--hide", f"{inner}/deep")
+        same(f"{flag}: modes and times are the host's, with mounts inside", r.out.strip(), str(outside))
+
+
+@case
+def test_destinations():
+    plain = write("plain-destination", "x")
+    os.symlink("nowhere", os.path.join(place, "dangling"))
+    for dest, why in ((plain, "no directory"), (f"{place}/no/such", "not there"), (f"{place}/dangling", "link")):
+        r = box("--rw", f"{dest}:/out", "--", "touch", "/out/f")
+        check(f"results that cannot go where they should: nothing runs ({why})",
+              r.status == 125 and why in r.err, r)
+    dest = make("clash")
+    os.mkdir(os.path.join(dest, "d"))
+    r = run("--rw", f"{dest}:/out", "--", "sh", "-c", "echo x > /out/d")
+    check("what could not be collected is told", b"1 file was not collected" in r.stderr, r)
+    dest = os.path.join(place, "vanishing")
+    os.mkdir(dest)
+    r = subprocess.Popen(command("--rw", f"{dest}/there:/out", "--", "sh", "-c", "echo x > /out/f; echo here; read x"),
+                         env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=work)
+    r.stdout.readline()
+    os.rmdir(dest)
+    err = r.communicate(b"\n")[1]
+    check("a run whose results are lost does not end with 0", r.returncode == 125 and b"collect" in err, err)
+
+
+@case
+def test_working_directory():
+    """A name on the command line means inside what it means outside."""
+    here = make("project")
+    r = run("--ro", "plain.txt", "--rw", "./results", "--", "sh", "-c",
+            "pwd; cat plain.txt; echo x > chart.png && echo y > results/f && ls", cwd=here)
+    same("the caller's directory, of which parts are shown", r.stdout.decode(),
+         f"{here}\nplain\nchart.png\nplain.txt\nresults\n")
+    check("of it only the results are kept", os.path.exists(here + "/results/f") and not os.path.exists(here + "/chart.png"))
+    r = run("--", "pwd", cwd=here)
+    same("if nothing of it is shown: HOME", r.stdout, b"/home/agent\n")
+    r = run("--overlay", here, "--", "pwd", cwd=place)
+    same("a workspace is the working directory", r.stdout.decode(), here + "\n")
+
+
+@case
+def test_changes_are_told():
+    here = make("unchanged")
+    r = run("--overlay", here, "--", "cat", "plain.txt")
+    check("no changes, no word of changes", b"changes" not in r.stderr, r)
+    r = run("--overlay", here, "--", "rm", "plain.txt")
+    check("changes are told", b"changes were kept" in r.stderr, r)
+
+
+@case
 def test_hide():
     before = snapshot(tree)
     look = (f"cat {tree}/private/key; ls -A {tree}/private; cat {tree}/plain.txt; "

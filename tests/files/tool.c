@@ -78,7 +78,7 @@ static int collect(char **argv)
 
 	if (source < 0 || num_parse_u64(argv[4], INT64_MAX, &max) < 0)
 		return 2;
-	if (collect_tree(source, -1, argv[3], max, refused, NULL, &rep, &err) < 0)
+	if (collect_tree(source, -1, argv[3], max, NULL, refused, NULL, &rep, &err) < 0)
 		return fail(&err);
 	printf("files=%" PRIu64 " directories=%" PRIu64 " links=%" PRIu64 " bytes=%" PRIu64
 	       " refused=%" PRIu64 "\n",

@@ -169,7 +169,7 @@ static int copy_attributes(int from_dir, const char *from, int dirfd, const char
 	if (fchownat(dirfd, path, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) < 0 &&
 	    errno != EINVAL && errno != EPERM)
 		return -errno;
-	if (fchmodat(dirfd, path, st.st_mode & 0777, 0) < 0)
+	if (fchmodat(dirfd, path, st.st_mode & 01777, 0) < 0)
 		return -errno;
 	times[0] = st.st_atim;
 	times[1] = st.st_mtim;
@@ -238,7 +238,18 @@ static int step_skeleton(struct mounts *m, const struct step *s, struct pale_err
 		if (r < 0)
 			return r;
 	}
-	return skeleton_component(s, k, src, path, true, err);
+	r = skeleton_component(s, k, src, path, true, err);
+	if (r < 0)
+		return r;
+	/* What was made in them has changed their times, the innermost first. */
+	for (char *slash = strrchr(path, '/'); slash; slash = strrchr(path, '/')) {
+		*slash = '\0';
+		r = copy_attributes(src, path, k, path);
+		if (r < 0)
+			return fail(err, s, -r, "cannot prepare the mount point");
+	}
+	r = copy_attributes(m->scratch, source, m->scratch, skeleton);
+	return r < 0 ? fail(err, s, -r, "cannot prepare the mount point") : 0;
 }
 
 static int prepare_upper(struct mounts *m, const struct step *s, struct pale_err *err)
