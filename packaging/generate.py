@@ -109,10 +109,12 @@ def man(commands, version, name):
             out += [".TP", f"\\fBpale\\-{roff(command['name'])}\\fP(1)", inline(command["summary"])]
         out += [".SH EXIT STATUS", "Of \\fBpale run\\fP:",
                 ".TP", "\\fIN\\fP", "The command's own.", ".TP", "128+\\fIN\\fP", "The command was ended by signal \\fIN\\fP.",
-                ".TP", "124", "A limit ended it; the message names which.",
-                ".TP", "125", "Pale failed before the code ran, or could not keep a promise.",
+                ".TP", "124", "A limit ended it; the last line names which, with the figures.",
+                ".TP", "125", "Pale failed, or was used wrongly: nothing ran, or what ran was ended.",
                 ".TP", "126, 127", "The command cannot be executed, or was not found.",
-                ".PP", "Of the other commands: 0, 2 for wrong usage, and 125 if Pale failed, unless their pages say more.",
+                ".TP", "130", "It was interrupted.",
+                ".PP", "Of the other commands: 0; 1 for no, or for not all of it; 2 for wrong usage; 125 if Pale failed. Their "
+                "pages say more.",
                 ".SH ENVIRONMENT",
                 ".TP", "\\fBPALE_STATE_DIR\\fP", "Where runs and their logs are kept. Default: /var/lib/pale for root, "
                 "else $XDG_STATE_HOME/pale or ~/.local/state/pale.",
@@ -191,7 +193,9 @@ def kind(option):
 def operand_kind(command):
     usage = command.get("usage") or ""
     if "RUN" in usage:
-        return "run"
+        return "change" if "PATH" in usage else "run"
+    if "[NAME]" in usage:
+        return "|".join(SHIPPED)
     if "SCRIPT" in usage or "COMMAND" in usage:
         return "command"
     return "file"
@@ -208,7 +212,8 @@ def bash(commands):
            "\tcase $1 in", "\tfile) compopt -o filenames; COMPREPLY=($(compgen -f -- \"$cur\")) ;;",
            "\tdir) compopt -o filenames; COMPREPLY=($(compgen -d -- \"$cur\")) ;;",
            "\tcommand) compopt -o filenames; COMPREPLY=($(compgen -c -f -- \"$cur\")) ;;",
-           "\trun) COMPREPLY=($(compgen -W \"$(_pale_runs)\" -- \"$cur\")) ;;",
+           "\trun) COMPREPLY=($(compgen -W \"last $(_pale_runs)\" -- \"$cur\")) ;;",
+           "\tchange) compopt -o filenames; COMPREPLY=($(compgen -W \"last $(_pale_runs)\" -f -- \"$cur\")) ;;",
            f"\tpolicy) compopt -o filenames; COMPREPLY=($(compgen -W '{' '.join(SHIPPED)}' -f -- \"$cur\")) ;;",
            "\tany) COMPREPLY=() ;;", "\t*) COMPREPLY=($(compgen -W \"${1//|/ }\" -- \"$cur\")) ;;",
            "\tesac", "}", "",
@@ -243,7 +248,7 @@ def bash(commands):
     for command in flat(commands):
         words = " ".join("--" + o["name"] for o in command["options"])
         out += [f"\t'{command['name']}')", f"\t\tif [[ $cur == -* ]]; then COMPREPLY=($(compgen -W '{words}' -- \"$cur\"))",
-                f"\t\telse _pale_words {operand_kind(command)}; fi ;;"]
+                f"\t\telse _pale_words '{operand_kind(command)}'; fi ;;"]
     out += ["\tesac", "}", "complete -F _pale pale"]
     return "\n".join(out) + "\n"
 
@@ -259,9 +264,9 @@ def zsh_action(what):
 
 def zsh(commands):
     out = ["#compdef pale", "# zsh completion for pale; generated from the table of commands.", "",
-           "_pale_runs() {", "\tlocal -a runs", f"\truns=(${{(f)\"$({RUNS} | head -50)\"}})", "\tcompadd -V runs -a runs", "}",
+           "_pale_runs() {", "\tlocal -a runs", f"\truns=(last ${{(f)\"$({RUNS} | head -50)\"}})", "\tcompadd -V runs -a runs", "}",
            f"_pale_policies() {{ compadd {' '.join(SHIPPED)}; _files -g '*.(yaml|yml|json)(-.)' }}",
-           "_pale_operands() { _files; _command_names -e }", ""]
+           "_pale_operands() { _files; _command_names -e }", "_pale_changes() { _pale_runs; _files }", ""]
 
     def arguments(command):
         specs = []
@@ -271,7 +276,8 @@ def zsh(commands):
             specs.append(f"'*--{o['name']}{equals}{text}'")
             if o.get("letter"):
                 specs.append(f"'*-{o['letter']}{'+' if kind(o) else ''}{text}'")
-        rest = {"run": "_pale_runs", "command": "_pale_operands", "file": "_files"}[operand_kind(command)]
+        operand = operand_kind(command)
+        rest = {"command": "_pale_operands", "change": "_pale_changes"}.get(operand) or zsh_action(operand)
         specs.append(f"'*:operand:{rest}'")
         return "_arguments -s " + " ".join(specs)
 
@@ -303,7 +309,7 @@ def fish(commands):
            "function __pale_runs", "\tset -l dir $PALE_STATE_DIR", "\ttest -n \"$dir\"; or set dir /var/lib/pale",
            "\tif test -z \"$PALE_STATE_DIR\" -a (id -u) != 0", "\t\tset dir $HOME/.local/state/pale",
            "\t\ttest -n \"$XDG_STATE_HOME\"; and set dir $XDG_STATE_HOME/pale", "\tend",
-           "\tcommand ls -1r $dir/runs 2>/dev/null | head -50", "end", "",
+           "\techo last", "\tcommand ls -1r $dir/runs 2>/dev/null | head -50", "end", "",
            "# Whether the words so far, options aside, begin with these; at the top: whether there are none.",
            "function __pale_at", "\tset -l words (commandline -opc)[2..-1]", "\tset -l plain",
            "\tfor word in $words", "\t\tstring match -q -- '-*' $word; and break", "\t\tset -a plain $word", "\tend",
@@ -325,7 +331,8 @@ def fish(commands):
             action = "" if not what else " -r " + (actions.get(what) or f"-xa '{what.replace('|', ' ')}'")
             out.append(f"{at}{letter} -l {o['name']}{action} -d {fish_quote(o['help'])}")
         operand = operand_kind(command)
-        out.append(f"{at} {actions['run'] if operand == 'run' else '-F'}")
+        actions["change"] = "-Fa '(__pale_runs)'"
+        out.append(f"{at} {actions.get(operand) or '-xa ' + repr(operand.replace('|', ' '))}")
     return "\n".join(out) + "\n"
 
 

@@ -57,10 +57,15 @@ int cli_flushed(int status)
 /* list */
 
 enum { OPT_SINCE = 1, OPT_OUTCOME, OPT_EVENT, OPT_JSON, OPT_N };
+/* As pale_result_outcome() gives them, in words without blanks. */
+#define OUTCOMES                                                                               \
+	"exit|signal|wall-time|cpu-time|memory|file-size|output|interrupted|destroyed|failed|" \
+	"running|lost"
 static const struct cli_option list_options[] = {
 	{OPT_SINCE, 0, "since", "TIME", "runs started since then: 1h, 30d, 2026-01-31"},
 	{OPT_OUTCOME, 0, "outcome", "OUTCOME",
-	 "only runs that ended so: exit, signal, memory, \"wall time\", running ..."},
+	 "only runs that ended so, such as exit, signal, wall-time, memory, or that are running",
+	 .complete = OUTCOMES},
 	{OPT_EVENT, 0, "event", "NAME", "only runs with this event (network.blocked ...)"},
 	{OPT_N, 'n', "number", "N", "at most N runs, the newest (default 50; 0: all)"},
 	{OPT_JSON, 0, "json", NULL, "one JSON object a run"},
@@ -153,6 +158,27 @@ static int list_row(void *arg, const struct pale_audit_run *r)
 	return 0;
 }
 
+/* "wall-time", "wall time" or the limit's name, "wall", to "wall time"; -1: there is none such. */
+static int outcome_named(const char *name, char out[static 32])
+{
+	size_t len = strlen(name);
+
+	for (const char *at = OUTCOMES; *at; at += strspn(at, "|")) {
+		size_t n = strcspn(at, "|"), i = 0;
+
+		while (i < n && i < len && (at[i] == name[i] || (at[i] == '-' && name[i] == ' ')))
+			i++;
+		if (i == len && len > 0 && (i == n || at[i] == '-')) {
+			snprintf(out, 32, "%.*s", (int)n, at);
+			for (char *dash = out; (dash = strchr(dash, '-'));)
+				*dash = ' ';
+			return 0;
+		}
+		at += n;
+	}
+	return -1;
+}
+
 static int list_run(int argc, char **argv);
 static const struct cli_command list_command = {
 	.name = "audit list",
@@ -174,13 +200,19 @@ static int list_run(int argc, char **argv)
 	struct pale_audit_filter filter = {.size = sizeof(filter), .limit = 50};
 	struct pale_err err = {0};
 	const char *value;
+	char outcome[32];
 	uint64_t n;
 	int id;
 
 	while ((id = cli_next(&args, &value)) > 0)
 		switch (id) {
 		case OPT_SINCE: filter.since = value; break;
-		case OPT_OUTCOME: filter.outcome = value; break;
+		case OPT_OUTCOME:
+			if (outcome_named(value, outcome) < 0)
+				return cli_usage("audit list", "--outcome %s: one of %s",
+						 QUOTED(value), OUTCOMES);
+			filter.outcome = outcome;
+			break;
 		case OPT_EVENT: filter.event = value; break;
 		case OPT_N:
 			if (num_parse_u64(value, 1000000000, &n) < 0)

@@ -56,6 +56,11 @@ with tempfile.TemporaryDirectory(prefix="pale-install.") as destdir:
     parses("the bash completion parses", ["bash", "-n"], f"{top}/share/bash-completion/completions/pale")
     parses("the zsh completion parses", ["zsh", "-n"], f"{top}/share/zsh/site-functions/_pale")
     parses("the fish completion parses", ["fish", "-n"], f"{top}/share/fish/vendor_completions.d/pale.fish")
+    for words, wanted in (("policy init", "analysis"), ("audit show", "last"), ("audit list --outcome", "wall-time")):
+        done = subprocess.run(["bash", "-c", f'. "$1"; COMP_WORDS=(pale {words} ""); COMP_CWORD={len(words.split()) + 1}; _pale 2>/dev/null; '
+                               'printf "%s\\n" "${COMPREPLY[@]}"', "bash", f"{top}/share/bash-completion/completions/pale"],
+                              capture_output=True, text=True)
+        check(f"after {words} it offers {wanted}", wanted in done.stdout.split(), done.stdout + done.stderr)
     offers = subprocess.run(["bash", "-c", '. "$1"; COMP_WORDS=(pale pol); COMP_CWORD=1; _pale; printf %s "${COMPREPLY[*]}"',
                              "bash", f"{top}/share/bash-completion/completions/pale"], capture_output=True, text=True)
     check("the bash completion offers a command", offers.stdout == "policy", offers.stdout + offers.stderr)
