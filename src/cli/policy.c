@@ -96,7 +96,7 @@ static const struct cli_command init_command = {
 /* ---- check ---- */
 
 static const struct cli_option check_options[] = {
-	{OPT_JSON, 'j', "json", NULL, "print the results as JSON", NULL},
+	{OPT_JSON, 0, "json", NULL, "print the results as JSON", NULL},
 	{0},
 };
 
@@ -104,15 +104,30 @@ static const struct cli_command check_command;
 
 struct check {
 	bool json;
-	json_t *errors; /* of the current file */
+	const char *name; /* of the current file, as messages begin with it */
+	json_t *errors;
 };
+
+/* "NAME:LINE:COLUMN: what", for programs. */
+static json_t *error_json(const struct check *c, const char *message)
+{
+	unsigned line = 0, column = 0;
+	size_t n = strlen(c->name);
+	int skip = 0;
+
+	if (strncmp(message, c->name, n) == 0 &&
+	    sscanf(message + n, ":%u:%u: %n", &line, &column, &skip) == 2 && skip > 0)
+		return json_pack("{s:i,s:i,s:s}", "line", (int)line, "column", (int)column,
+				 "message", message + n + skip);
+	return json_pack("{s:s}", "message", message);
+}
 
 static void report(void *arg, const char *message)
 {
 	struct check *c = arg;
 
 	if (c->json)
-		json_array_append_new(c->errors, json_string(message));
+		json_array_append_new(c->errors, error_json(c, message));
 	else
 		fprintf(stderr, "%s\n", message);
 }
@@ -137,10 +152,11 @@ static int run_check(int argc, char **argv)
 		char name[512];
 		bool ok;
 
+		str_escape_into(name, sizeof(name), args.argv[i], strlen(args.argv[i]));
 		c.errors = json_array();
+		c.name = strcmp(args.argv[i], "-") == 0 ? "standard input" : name;
 		ok = pale_policy_check(args.argv[i], report, &c, NULL) >= 0;
 		good = good && ok;
-		str_escape_into(name, sizeof(name), args.argv[i], strlen(args.argv[i]));
 		if (!c.json)
 			ok ? printf("%s: a valid policy\n", name) : 0;
 		json_array_append_new(all, json_pack("{s:s,s:b,s:o}", "file", name, "valid", ok,
@@ -230,7 +246,8 @@ static int run_show(int argc, char **argv)
 	if (id < 0)
 		return args.status;
 	if (args.argc > 0)
-		return cli_usage(show_command.name, "takes no arguments; a file is named with -p");
+		return cli_usage(show_command.name,
+				 "takes no arguments; a file or a shipped policy is named with -p");
 	/* As YAML in any case: that checks it. */
 	if (cli_policy(&args, NULL, &p, &err) < 0 || pale_policy_yaml(p, &text, &err) < 0) {
 		cli_fail(&err);

@@ -271,5 +271,7 @@ int policy_init_text(const char *name, char **ret, struct pale_err *err)
 		QUOTED(name));
 	for (const struct policy_shipped *s = policy_shipped; s->name; s++)
 		err_add(err, "%s %s", s == policy_shipped ? "" : ",", s->name);
+	if (strpbrk(name, "./"))
+		err_add(err, "; a file to write to is named with -o");
 	return -PALE_E_NOTFOUND;
 }

@@ -419,12 +419,15 @@ static int load_shipped(struct policy *p, const char *name,
 		}
 	}
 	err_set(err, PALE_E_NOTFOUND, "policy", 0, "no policy named %s is shipped", QUOTED(name));
-	if (access(name, F_OK) == 0)
+	if (access(name, F_OK) == 0) {
 		err_add(err, "; for the file of that name write ./NAME");
-	else if (best)
+	} else if (best) {
 		err_add(err, ": did you mean %s?", best);
-	else
+	} else {
+		for (const struct policy_shipped *s = policy_shipped; s->name; s++)
+			err_add(err, "%s %s", s == policy_shipped ? "; there are" : ",", s->name);
 		err_add(err, "; a file's name has a slash or a dot in it, as ./NAME");
+	}
 	return -PALE_E_NOTFOUND;
 }
 

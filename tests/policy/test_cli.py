@@ -102,6 +102,12 @@ with tempfile.TemporaryDirectory(prefix="pale-policy.") as tmp:
     done = run("policy", "check", "--json", "bad.yaml", "strict", "none.yaml", cwd=tmp)
     report = json.loads(done.stdout)
     same("check --json", (done.returncode, [r["valid"] for r in report], len(report[0]["errors"])), (1, [False, True, False], 2))
+    same("check --json has places", report[0]["errors"][0],
+         {"line": 3, "column": 3, "message": 'there is no key "wal" in limits: did you mean wall?'})
+    done = run("policy", "check", "--json", "-", cwd=tmp, data=b"pale: 1\nx: x\n")
+    same("... of standard input, too", json.loads(done.stdout)[0]["errors"][0]["line"], 2)
+    done = run("policy", "init", "x.yaml", cwd=tmp)
+    check("init of what looks like a file says how to name it", done.returncode == 1 and b"-o" in done.stderr, done.stderr)
     done = run("policy", "check", "-", cwd=tmp, data=b"pale: 1\nuser: x\n")
     same("check of standard input", done.returncode, 0)
     done = run("policy", "check", tmp)
