@@ -270,7 +270,8 @@ void cli_print_help(FILE *f, const struct cli_command *command)
 {
 	const struct tables t = tables_of(command);
 
-	fprintf(f, "usage: pale %s %s\n\n%s\n", command->name, command->usage ? command->usage : "",
+	fprintf(f, "usage: pale %s%s%s\n\n%s\n", command->name,
+		command->usage && *command->usage ? " " : "", command->usage ? command->usage : "",
 		command->summary);
 	if (command->help && *command->help)
 		fprintf(f, "\n%s%s", command->help, str_ends(command->help, "\n") ? "" : "\n");

@@ -2,6 +2,7 @@
  * supervisor. Trusted: the command line and the policy that it names. */
 #include "cli.h"
 
+#include <jansson.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,7 +23,8 @@ static const struct cli_option options[] = {
 	 .complete = "python|node|bash|sh"},
 	{OPT_TTY, 't', "tty", NULL, "give the command a terminal"},
 	{OPT_JSON, 0, "json", NULL,
-	 "print one JSON object with output, outcome, usage and what was blocked"},
+	 "print one JSON object with output, outcome, usage and what was blocked; with `error` "
+	 "where Pale failed"},
 	{OPT_QUIET, 'q', "quiet", NULL, "no line about limits and blocked attempts at the end"},
 	{0},
 };
@@ -59,13 +61,53 @@ static void print_summary(const struct pale_result *r)
 		fprintf(stderr, "pale: changes were kept; see `pale diff %s`\n", id);
 }
 
-/* Nothing ran: what a shell would say of a command that is not there, and 125 for the rest. */
-static int fail(const struct pale_err *err)
+static int print_json(json_t *o)
+{
+	int failed = !o || json_dumpf(o, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII) < 0 ||
+		     putchar('\n') == EOF || fflush(stdout) != 0;
+
+	json_decref(o);
+	return failed ? -1 : 0;
+}
+
+static json_t *error_json(const struct pale_err *err)
+{
+	return json_pack("{ss ss}", "stage", err->stage, "message", err->message);
+}
+
+/* Nothing ran: a program that reads the result of --json finds the same keys as in one that did. */
+static int fail(const struct pale_err *err, bool json, int status)
 {
 	cli_fail(err);
+	if (json &&
+	    print_json(json_pack("{ss ss si so}", "outcome", "failed", "summary", err->message,
+				 "exit_status", status, "error", error_json(err))) < 0)
+		fprintf(stderr, "pale: cannot print the result\n");
+	return status;
+}
+
+/* What a shell would say of a command that is not there, and 125 for the rest. */
+static int status_of(const struct pale_err *err)
+{
 	if (err->code != PALE_E_NOTFOUND)
 		return CLI_EXIT_PALE;
 	return err->sys == EACCES ? 126 : 127;
+}
+
+/* The result; where Pale failed half-way, with why. */
+static int print_result(struct pale_result *result, const struct pale_err *err)
+{
+	const char *text = pale_result_json(result);
+	json_t *o;
+
+	if (!text)
+		return -1;
+	if (err->code == PALE_OK)
+		return puts(text) == EOF || fflush(stdout) != 0 ? -1 : 0;
+	o = json_loads(text, JSON_ALLOW_NUL, NULL);
+	if (o)
+		json_object_set_new(o, "error", error_json(err));
+	return print_json(o);
 }
 
 static int run(int argc, char **argv)
@@ -96,28 +138,26 @@ static int run(int argc, char **argv)
 		cli_usage("run", "--json and --tty exclude each other: a terminal has one stream");
 		return CLI_EXIT_PALE;
 	}
-	if (args.argc == 0 && !command.code && isatty(STDIN_FILENO)) {
-		cli_usage("run", "nothing to run: name a command, a script or -c CODE");
+	if (args.argc == 0 && !command.code) {
+		cli_usage("run", "nothing to run: name a command or a script, give -c CODE, or say "
+				 "- for code on standard input");
 		return CLI_EXIT_PALE;
 	}
 	if (cli_policy(&args, &file, &policy, &err) < 0)
-		return cli_fail(&err);
-	command.argv = args.argc || command.code ? (const char *const *)args.argv
-						 : (const char *const[]){"-", NULL};
+		return fail(&err, json, CLI_EXIT_PALE);
+	command.argv = (const char *const *)args.argv;
 	how.in = STDIN_FILENO;
 	how.out = json ? -1 : STDOUT_FILENO;
 	how.err = json ? -1 : STDERR_FILENO;
 	how.keep_output = how.ordered = json;
 	how.base_policy = file;
 	if (pale_run(policy, &command, &how, &result, &err) < 0)
-		return fail(&err);
+		return fail(&err, json, status_of(&err));
 	status = pale_result_exit_status(result);
 	if (err.code != PALE_OK)
 		cli_fail(&err);
 	if (json) {
-		const char *text = pale_result_json(result);
-
-		if (!text || puts(text) == EOF || fflush(stdout) != 0) {
+		if (print_result(result, &err) < 0) {
 			fprintf(stderr, "pale: cannot print the result\n");
 			status = CLI_EXIT_PALE;
 		}

@@ -58,8 +58,11 @@ int patcher_start(struct patcher **ret, struct pale_err *err)
 
 	find_helper(helper);
 	if (access(helper, X_OK) < 0)
-		return err_set(err, PALE_E_NOTFOUND, "files", errno,
-			       "the helper %s, which makes patches", QUOTED(helper));
+		return err_set(
+			err, PALE_E_NOTFOUND, "files", errno,
+			"cannot run %s, which compares files for `pale diff` (it is installed "
+			"with Pale; --name-only works without it)",
+			QUOTED(helper));
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return err_nomem(err, "files");

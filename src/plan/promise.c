@@ -222,7 +222,9 @@ static void add_resources(struct plan *p)
 		    group(p));
 	}
 	it = add(p, AXIS_RESOURCES, "cpus");
-	SAY(it->what, "%s processors' worth", num_format_milli(text, p->limits.cpus_milli));
+	SAY(it->what,
+	    p->limits.cpus_milli == 1000 ? "%s processor's worth" : "%s processors' worth",
+	    num_format_milli(text, p->limits.cpus_milli));
 	if (p->cgroup_limits.cpus_milli) {
 		SAY(it->mechanism, "%s quota; affinity to %u", group(p), p->affinity);
 	} else {

@@ -91,6 +91,8 @@ static int search(struct places *p, const char *name, const char *user, int dept
 	if (path_exists(places_cwd(p), name))
 		err_add(p->err, "; for the file in the working directory say ./%s",
 			path_base(name));
+	else if (strchr(name, '.'))
+		err_add(p->err, ", and there is no such file in %s", QUOTED(places_cwd(p)));
 	return -PALE_E_NOTFOUND;
 }
 

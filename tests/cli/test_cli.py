@@ -77,8 +77,11 @@ try:
     says("125 for a source that is not there", run("run", "--ro", "./none", "true"), 125, "none")
     says("127 for no such command", run("run", "no-such-command"), 127, "no-such-command")
     says("127 for no such script", run("run", "./none.py"), 127, "none.py")
+    says("... and where it was looked for", run("run", "none.py"), 127, "no such file in", tmp)
+    says("a policy of no such name: there are these", run("run", "-p", "nothing", "true"), 125, "compute, analysis")
     with open("plain", "w", encoding="utf-8") as f:
         f.write("echo ran\n")
+    says("125 for nothing to run, not an empty run of what is no terminal", run("run"), 125, "nothing to run", "-c CODE")
     says("126 for what cannot be run", run("run", "./plain"), 126, "plain")
     says("125 where nothing can be logged", run("run", "true", env=env | {"PALE_STATE_DIR": "/proc/none"}), 125, "/proc/none")
 
@@ -98,6 +101,16 @@ try:
     check("--json has outcome, output, usage and the run's id",
           result["outcome"] == "exit" and result["stdout"] == "out\n" and result["stderr"] == "err\n"
           and result["usage"]["wall_ms"] >= 0 and len(result["audit_id"]) == 26 and result["blocked"] == [], done.stdout)
+    for args, status in (("no-such-command",), 127), (("-p", "./none.yaml", "true"), 125), (("./plain",), 126):
+        done = run("run", "--json", *args)
+        result = json.loads(done.stdout)
+        check(f"--json where nothing ran, {status}", done.returncode == status == result["exit_status"] and result["outcome"] == "failed"
+              and result["error"]["stage"] and result["error"]["message"] == result["summary"] and result["error"]["message"] in done.stderr, done.stdout)
+    says("a limit's figures are rounded", run("run", "--timeout", "1010ms", "sleep", "60"), 124, "wall, 1s of 1010ms")
+    os.makedirs("ws", exist_ok=True)
+    done = run("run", "--overlay", "ws", "true")
+    check("an overlay without changes is not mentioned", (done.returncode, done.stderr) == (0, ""), done.stderr)
+    says("one with changes is", run("run", "--overlay", "ws", "touch", f"{tmp}/ws/new"), 0, "pale diff")
     done = run("run", "--json", "-c", "import socket; socket.create_connection(('192.0.2.7', 81))")
     blocked = json.loads(done.stdout)["blocked"]
     check("--json has what was blocked", any(b.get("address") == "192.0.2.7" and b.get("port") == 81 for b in blocked), done.stdout)
