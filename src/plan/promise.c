@@ -199,7 +199,8 @@ static void add_memory(struct plan *p)
 	SAY(it->fallback, "no memory cgroup: %s",
 	    p->host.cgroup.why[0] ? p->host.cgroup.why : "none can be made");
 	SAY(it->uncovered, "several processes can pass the limit together for the milliseconds "
-			   "between two samples");
+			   "between two samples; one that asks for all of it at once is refused "
+			   "(ENOMEM), which the outcome does not name");
 }
 
 static void add_resources(struct plan *p)
@@ -246,6 +247,7 @@ static void add_resources(struct plan *p)
 	it = add(p, AXIS_RESOURCES, "open_files");
 	SAY(it->what, "%llu a process", (unsigned long long)p->limits.open_files);
 	SAY(it->mechanism, "RLIMIT_NOFILE");
+	SAY(it->uncovered, "the program is told (EMFILE), the outcome does not name it");
 	it = add(p, AXIS_RESOURCES, "output");
 	SAY(it->what, "%s of each stream is kept, half head and half tail; at %s the run is ended",
 	    num_format_size(text, p->limits.output_bytes),

@@ -210,6 +210,9 @@ int limits_start(struct run *run, struct pale_err *err)
 void limits_finish(struct run *run)
 {
 	(void)look(run, true);
+	/* It was there, however short. */
+	if (run->main_ended && run->result->processes_peak == 0)
+		run->result->processes_peak = 1;
 	/* Where nobody counted (or systemd has removed what did), init did, for what ended; it is
 	 * of the box, so it can only be believed as far as it goes. */
 	bool gone = run->plan->host.cgroup.kind == CGROUP_V2_SYSTEMD;

@@ -44,6 +44,7 @@ const char *limit_unit(enum limit l)
 
 void result_done(struct result *r)
 {
+	json_decref(r->best_effort);
 	json_decref(r->blocked);
 	json_decref(r->changes);
 	json_decref(r->collected);
@@ -171,6 +172,7 @@ json_t *result_to_json(const struct result *r)
 		return NULL;
 	}
 	json_object_set_new(o, "usage", result_usage_json(r));
+	json_object_set(o, "best_effort", r->best_effort);
 	json_object_set_new(o, "killed_leftovers", json_integer((json_int_t)r->leftover));
 	json_object_set(o, "blocked", r->blocked);
 	json_object_set(o, "changes", r->changes);

@@ -54,6 +54,7 @@ struct result {
 	uint64_t leftover;     /* processes still alive when the main one ended; killed */
 	uint64_t refused;      /* parts of what was to be collected that were not */
 	bool lost;	       /* something could not be collected or captured at all */
+	json_t *best_effort;   /* array: what is weaker than asked, and the policy let it be */
 	json_t *blocked;       /* array: what was attempted and refused, with counts */
 	json_t *changes;       /* array: a summary an overlay */
 	json_t *collected;     /* array: a report a collected directory */

@@ -433,13 +433,19 @@ static int write_start(struct run *run, struct pale_err *err)
 		json_object_del(note, "event");
 		r = audit_append(run->log, stage, event, note, err);
 	}
-	for (size_t i = 0; r == 0 && i < plan->npromises; i++)
-		if (plan->promises[i].best_effort)
-			r = audit_append(run->log, "plan", "best_effort.used",
-					 json_pack("{ss ss ss}", "item", plan->promises[i].key,
-						   "got", plan->promises[i].fallback, "why",
-						   plan->promises[i].uncovered),
-					 err);
+	for (size_t i = 0; r == 0 && i < plan->npromises; i++) {
+		const struct promise *p = &plan->promises[i];
+
+		if (!p->best_effort)
+			continue;
+		json_array_append_new(run->result->best_effort,
+				      json_pack("{ss ss ss}", "item", p->key, "got", p->fallback,
+						"not_covered", p->uncovered));
+		r = audit_append(run->log, "plan", "best_effort.used",
+				 json_pack("{ss ss ss}", "item", p->key, "got", p->fallback, "why",
+					   p->uncovered),
+				 err);
+	}
 	return r;
 }
 
@@ -700,6 +706,7 @@ int supervise_run(const struct supervise_request *req, struct result *ret, struc
 	int r;
 
 	*ret = (struct result){.outcome = OUTCOME_FAILED, .status = 125};
+	ret->best_effort = json_array();
 	ret->changes = json_array();
 	ret->collected = json_array();
 	clock_gettime(CLOCK_REALTIME, &now);

@@ -155,6 +155,13 @@ try:
     run("run", "echo", "x")
     check("the log has the digest that explain shows",
           log()[0]["plan_digest"] == json.loads(run("explain", "--json", "echo", "x").stdout)["digest"])
+    weak = ("--set", "limits.cpus=0.5", "--best-effort", "cpus")
+    promised = [p["promise"] for p in json.loads(run("explain", "--json", *weak).stdout)["promises"] if p.get("best_effort")]
+    result = json.loads(run("run", "--json", *weak, "--", "true").stdout)
+    check("what is weaker than asked is in the result, as in the plan and in the log",
+          [b["item"] for b in result["best_effort"]] == promised and
+          [e["item"] for e in log() if e["event"] == "best_effort.used"] == promised, result)
+    check("a run has a process", result["usage"]["processes_peak"] >= 1, result)
     says("explain of a wrong policy", run("explain", "-p", "./none.yaml"), 1, "none.yaml")
     says("explain of no such command", run("explain", "no-such-command"), 1, "no-such-command")
     says("explain, wrong usage", run("explain", "--nonsense"), 2)
