@@ -118,6 +118,7 @@ const struct cli_command cli_diff_command = {
 		"\n"
 		"Letters: A added, M modified, D deleted, T another type, m mode only, ! never "
 		"applied.\n"
+		"What was only touched (its times) is counted, not listed.\n"
 		"\"Held back\" marks what the host would execute or obey later (git hooks, editor "
 		"tasks,\n"
 		"CI files and the like): `pale apply` leaves it out unless it is named.\n"

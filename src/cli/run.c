@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "cli/options.h"
 
 enum {
@@ -59,6 +60,38 @@ static void print_summary(const struct pale_result *r)
 			id, off);
 	if (pale_result_count(r, PALE_COUNT_CHANGES))
 		fprintf(stderr, "pale: changes were kept; see `pale diff %s`\n", id);
+}
+
+static bool shows_no_files(const struct pale_policy *policy)
+{
+	_cleanup_free_ char *text = NULL;
+	bool none;
+	json_t *o;
+
+	if (pale_policy_json(policy, &text, NULL) < 0)
+		return false;
+	o = json_loads(text, JSON_ALLOW_NUL, NULL);
+	none = o && json_array_size(json_object_get(o, "files")) == 0;
+	json_decref(o);
+	return none;
+}
+
+/* What newcomers miss first: a command failed whose operand is a file of theirs, but nothing of
+ * their directory was in the box. */
+static void print_hint(const struct pale_policy *policy, const struct pale_result *r,
+		       const char *const *argv)
+{
+	if (pale_result_exit_status(r) == 0 || strcmp(pale_result_outcome(r), "exit") != 0 ||
+	    !shows_no_files(policy))
+		return;
+	for (size_t i = 1; argv[0] && argv[i]; i++)
+		if (argv[i][0] != '/' && argv[i][0] != '-' && access(argv[i], F_OK) == 0) {
+			fprintf(stderr,
+				"pale: %s was not in the box: show it with --ro, or all of this "
+				"directory with --ro .\n",
+				QUOTED(argv[i]));
+			return;
+		}
 }
 
 static int print_json(json_t *o)
@@ -163,6 +196,8 @@ static int run(int argc, char **argv)
 		}
 	} else if (!quiet) {
 		print_summary(result);
+		if (!command.code)
+			print_hint(policy, result, command.argv);
 	}
 	pale_result_free(result);
 	pale_audit_prune_daily();
@@ -180,6 +215,8 @@ const struct cli_command cli_run_command = {
 		"\n"
 		"  pale run python3 -c 'print(6 * 7)'\n"
 		"  pale run -c 'print(6 * 7)'\n"
+		"  pale run --ro . main.py                             with the modules and data "
+		"beside it\n"
 		"  pale run --ro data.csv --rw ./out:/out:64MiB summarise.py data.csv /out\n"
 		"  pale run --overlay . --timeout 2m -- make test      then: pale diff; pale "
 		"apply\n"
@@ -189,7 +226,10 @@ const struct cli_command cli_run_command = {
 		"\n"
 		"A file whose name ends in .py, .js, .sh and the like is run by its interpreter; "
 		"with -c,\n"
-		"further arguments are the code's.\n"
+		"further arguments are the code's. Programs are looked up as in the caller's "
+		"shell: what\n"
+		"they need of an active virtual environment, pyenv and the like comes with them, "
+		"read-only.\n"
 		"\n"
 		"Exit status:\n"
 		"  the command's own; 128+N if signal N ended it\n"

@@ -82,6 +82,10 @@ try:
     with open("plain", "w", encoding="utf-8") as f:
         f.write("echo ran\n")
     says("125 for nothing to run, not an empty run of what is no terminal", run("run"), 125, "nothing to run", "-c CODE")
+    done = run("run", "cat", "plain")
+    says("a failed command's file that was not in the box: how to show it", done, 1, '"plain" was not in the box', "--ro .")
+    check("... and not where it was", "was not in" not in run("run", "--ro", ".", "cat", "plain", "none").stderr)
+    check("... nor with --quiet", "was not in" not in run("run", "-q", "cat", "plain").stderr)
     says("126 for what cannot be run", run("run", "./plain"), 126, "plain")
     says("125 where nothing can be logged", run("run", "true", env=env | {"PALE_STATE_DIR": "/proc/none"}), 125, "/proc/none")
 
