@@ -25,6 +25,7 @@ struct box {
 	int tty_fd;			    /* master of its pty, or -1 */
 	int *collect_fds;		    /* plan->ncollect directories */
 	size_t ncollect;
+	int shm_fd;		  /* /proc/sysvipc/shm of the box, or -1 */
 	int view_fds[VIEW_COUNT]; /* files that the box sees in /proc, for the supervisor to fill;
 				     or -1 */
 	int uid_lock_fd;	  /* keeps the range of host uids, or -1 */
@@ -46,6 +47,7 @@ struct box {
 		      .stdout_fd = -1,          \
 		      .stderr_fd = -1,          \
 		      .tty_fd = -1,             \
+		      .shm_fd = -1,             \
 		      .view_fds = {-1, -1, -1}, \
 		      .uid_lock_fd = -1})
 

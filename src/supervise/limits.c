@@ -171,6 +171,7 @@ static int start_sampling(struct run *run, struct pale_err *err)
 		.memory_bytes = plan->sample_memory ? plan->limits.memory_bytes : 0,
 		.processes = plan->cgroup_limits.processes ? 0 : plan->limits.processes,
 		.tmpfs = {run->box.data_fd},
+		.shm = run->box.shm_fd,
 		.ntmpfs = run->box.data_fd >= 0,
 		.cpus = plan->affinity,
 	};

@@ -28,11 +28,13 @@
 #include <sys/sysinfo.h>
 #include <time.h>
 
+#include "base/buf.h"
 #include "base/str.h"
 
 #define STAGE	      "supervise"
 #define TASKS_MAX     4096 /* looked at in one sample; more is over any sane limit */
 #define FDS_MAX	      4096 /* descriptors looked at for unmapped shared memory */
+#define SHM_TEXT_MAX  (1u << 20)
 #define MEMFDS_MAX    256
 #define LOOK_AT_FILES 16 /* every so many samples */
 #define MIN_MS	      4
@@ -360,6 +362,32 @@ static uint64_t tmpfs_used(const struct usage *u)
 	return used;
 }
 
+/* System V shared memory, which stays without a process that has it. The last two columns of each
+ * line are what of it is in memory and what is swapped out. */
+static uint64_t shm_used(const struct usage *u)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT(SHM_TEXT_MAX);
+	uint64_t used = 0;
+	char *line;
+
+	if (u->budget.shm <= 0 || lseek(u->budget.shm, 0, SEEK_SET) < 0)
+		return 0;
+	(void)!buf_read_fd(&text, u->budget.shm);
+	line = text.data ? strchr(text.data, '\n') : NULL; /* the first holds the names */
+	for (char *end; line && (end = strchr(line + 1, '\n')); line = end) {
+		char *at = end;
+
+		for (int i = 0; i < 2; i++) {
+			while (at > line && at[-1] == ' ')
+				at--;
+			while (at > line && at[-1] >= '0' && at[-1] <= '9')
+				at--;
+			used += strtoull(at, NULL, 10);
+		}
+	}
+	return used;
+}
+
 struct memfds {
 	bool more; /* there is some that cannot be seen: too many files, or ones on their way in a
 		      message */
@@ -442,7 +470,7 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
  * that would be over the limit. *ret_dear: they were needed. */
 static uint64_t measure_memory(struct usage *u, bool *ret_dear)
 {
-	uint64_t limit = u->budget.memory_bytes, files = tmpfs_used(u);
+	uint64_t limit = u->budget.memory_bytes, files = tmpfs_used(u) + shm_used(u);
 	uint64_t anon = 0, shared = 0, largest = 0;
 
 	for (size_t i = 0; i < u->ntasks; i++) {

@@ -20,6 +20,7 @@ struct usage_budget {
 	int tmpfs[4];  /* descriptors of the box's writable file systems, whose pages are its memory
 			*/
 	size_t ntmpfs; /* borrowed */
+	int shm;       /* its /proc/sysvipc/shm, borrowed; 0 or less: none */
 	unsigned cpus; /* processors it may use at a time, at least 1 */
 };
 

@@ -77,7 +77,7 @@ def test_counted():
 @case
 def test_memory():
     for what, unit in MEMORIES:
-        if what in ("shm", "message", "semaphore", "pipe", "unix", "tcp", "udp", "mapping") and not grouped:
+        if what in ("message", "semaphore", "pipe", "unix", "tcp", "udp", "mapping") and not grouped:
             skip(f"{what}: no more than the limit", "without a control group kernel memory and detached segments are not counted",
                  "cgroup")
             continue

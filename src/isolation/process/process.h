@@ -23,6 +23,7 @@ enum setup_fd {
 	SETUP_FD_ROOT,
 	SETUP_FD_DATA,
 	SETUP_FD_TTY,
+	SETUP_FD_SHM,	  /* the list of System V shared memory of the box's own IPC namespace */
 	SETUP_FD_VIEW,	  /* index: enum plan_view */
 	SETUP_FD_COLLECT, /* index: which */
 };

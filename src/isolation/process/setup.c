@@ -95,7 +95,7 @@ static int join_cgroup(const struct setup *s, struct pale_err *err)
 static int set_up_files(const struct setup *s, struct mounts *m, struct pale_err *err)
 {
 	const struct plan *plan = s->plan;
-	int r = mounts_open_sources(m, err);
+	int r = mounts_open_sources(m, err), shm = -1;
 
 	for (size_t i = 0; r == 0 && i < plan->nsteps; i++)
 		r = mounts_step(m, &plan->steps[i], i, err);
@@ -103,6 +103,11 @@ static int set_up_files(const struct setup *s, struct mounts *m, struct pale_err
 		r = mounts_leave(err);
 	if (r == 0)
 		r = report(s, SETUP_FD_DATA, 0, m->data_fd, err);
+	/* It shows the namespace of whoever opened it. Kernels without System V IPC have none. */
+	if (r == 0 && plan->sample_memory)
+		shm = open("/proc/sysvipc/shm", O_RDONLY | O_CLOEXEC);
+	if (r == 0)
+		r = report(s, SETUP_FD_SHM, 0, shm, err);
 	for (unsigned i = 0; r == 0 && i < VIEW_COUNT; i++)
 		r = report(s, SETUP_FD_VIEW, i, m->view_fds[i], err);
 	for (size_t i = 0; r == 0 && i < plan->ncollect; i++)
