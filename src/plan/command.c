@@ -3,6 +3,7 @@
 #include "command.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -179,13 +180,29 @@ static int keep_script(struct plan *p, const char *script, struct pale_err *err)
 	return 0;
 }
 
+/* Where the host has the program or script `path` that an entry shows elsewhere inside. */
+static bool find_moved(const struct policy *policy, const char *path, char ret[static PATH_MAX])
+{
+	for (size_t i = policy->nfiles; *path == '/' && i-- > 0;) {
+		const struct policy_file *f = &policy->files[i];
+		size_t n = strlen(f->path);
+		int r;
+
+		if ((f->access != ACCESS_READ && f->access != ACCESS_OVERLAY) ||
+		    strncmp(path, f->path, n) != 0 || (path[n] && path[n] != '/'))
+			continue;
+		r = snprintf(ret, PATH_MAX, "%s%s", f->from, path + n);
+		return strcmp(f->path, f->from) != 0 && r > 0 && r < PATH_MAX &&
+		       access(ret, F_OK) == 0;
+	}
+	return false;
+}
+
 /* What the caller typed, as an interpreter's argv where it is code or a script. Returns the number
  * of req->argv used up. */
-static int choose(const struct plan_request *req, struct interpreter *in, const char **ret_script,
-		  size_t *ret_used, struct pale_err *err)
+static int choose(const struct plan_request *req, const char *first, struct interpreter *in,
+		  const char **ret_script, size_t *ret_used, struct pale_err *err)
 {
-	const char *first = req->argv ? req->argv[0] : NULL;
-
 	*ret_script = NULL;
 	*ret_used = 0;
 	if (req->code)
@@ -235,16 +252,23 @@ int command_make(struct plan *p, const struct plan_request *req, struct toolchai
 	struct interpreter in = {0};
 	const char *script = NULL, *first_arg;
 	struct list argv = {0};
+	const char *first = req->argv ? req->argv[0] : NULL;
+	char host[PATH_MAX];
+	bool moved = first && !req->code && find_moved(req->policy, first, host);
 	size_t used;
-	int r = choose(req, &in, &script, &used, err);
+	int r = choose(req, moved ? host : first, &in, &script, &used, err);
 
 	if (r < 0)
 		return r;
 	first_arg = in.argc > 1 ? in.argv[1] : req->argv && req->argv[0] ? req->argv[used] : NULL;
-	r = find_toolchain(req, in.argv[0], first_arg, script, ret, err);
-	if (r < 0)
-		return r;
-	p->command.program = strdup(ret->program);
+	/* What the policy shows under another name is there without our help; only what runs it
+	 * may have to be found. */
+	if (!moved || in.argv[0] != host) {
+		r = find_toolchain(req, in.argv[0], first_arg, moved ? NULL : script, ret, err);
+		if (r < 0)
+			return r;
+	}
+	p->command.program = strdup(ret->program ? ret->program : first);
 	if (!p->command.program)
 		return err_nomem(err, STAGE);
 	for (size_t i = 0; r == 0 && i < in.argc; i++) {
@@ -252,8 +276,10 @@ int command_make(struct plan *p, const struct plan_request *req, struct toolchai
 
 		if (script && strcmp(arg, script) == 0 && i > 0 && ret->script)
 			arg = ret->script;
+		if (moved && arg == host)
+			arg = first;
 		/* A script that is run by its own #! line goes by its name inside. */
-		if (i == 0 && script && strcmp(arg, script) == 0)
+		else if (i == 0 && script && strcmp(arg, script) == 0)
 			arg = ret->program;
 		r = list_add(&argv, arg, err);
 	}

@@ -115,9 +115,14 @@ static int add_image(struct layout *l, const char *image, struct pale_err *err)
 	static const char *const merged[] = {"bin", "sbin", "lib", "lib32", "lib64", "libx32"};
 	bool host = strcmp(image, "host") == 0;
 	char from[PATH_MAX], to[32], link[PATH_MAX];
+	struct stat usr;
 	struct place *p;
 
 	snprintf(from, sizeof(from), "%s/usr", host ? "" : image);
+	if (stat(from, &usr) < 0 || !S_ISDIR(usr.st_mode))
+		return err_set(err, PALE_E_POLICY, STAGE, 0,
+			       "image: %s holds no root file system: there is no directory %s",
+			       QUOTED(image), QUOTED(from));
 	p = add_place(l, PLACE_HOST, "/usr", from);
 	if (!p)
 		return err_nomem(err, STAGE);
@@ -439,6 +444,17 @@ static int emit_place(struct layout *l, struct place *p, uint64_t sized_inodes,
 		return 0;
 	if (p->kind == PLACE_LINK)
 		return emit_link(l, p, err);
+	/* A program of the host image may be hidden, too; what it lacks is absent as it is. */
+	if (p->kind == PLACE_HIDE && p->in && p->in->kind == PLACE_HOST) {
+		char on_host[PATH_MAX];
+		struct stat st = {0};
+
+		r = snprintf(on_host, sizeof(on_host), "%s%s", p->in->source,
+			     p->path + strlen(p->in->path));
+		if (r > 0 && r < (int)sizeof(on_host) && lstat(on_host, &st) < 0 && errno == ENOENT)
+			return 0;
+		p->is_file = r > 0 && r < (int)sizeof(on_host) && !S_ISDIR(st.st_mode);
+	}
 	r = make_target(l, p, p->is_file, err);
 	if (r < 0)
 		return r;

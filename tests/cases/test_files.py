@@ -192,6 +192,29 @@ def test_working_directory():
 
 
 @case
+def test_moved_programs():
+    """A program or script that the policy shows under another name is run by that name."""
+    tool = write("tools/tool", "#!/bin/sh\necho tool $0 $1\n", 0o755)
+    script = write("tools/plain.py", "import sys; print(sys.argv)\n", 0o644)
+    same("a program", box("--ro", f"{tool}:/opt/tool", "--", "/opt/tool", "a").out, "tool /opt/tool a\n")
+    same("a script", box("--ro", f"{script}:/w/x.py", "--", "/w/x.py", "a").out, "['/w/x.py', 'a']\n")
+    same("in a directory", box("--overlay", f"{place}/tools:/work", "--", "/work/tool", "b").out, "tool /work/tool b\n")
+    r = box("--ro", f"{place}/tools:/work", "--", "/work/none")
+    check("one that is not there", r.status == 127, r)
+    r = box("--ro", f"{place}/tools:/work", "--", "/work")
+    check("a directory", r.status == 126, r)
+
+
+@case
+def test_hide_in_the_image():
+    r = box("--hide", "/usr/bin/id", "--hide", "/usr/bin/no-such-program", "--", "sh", "-c",
+            "cat /usr/bin/id | wc -c; ls /usr/bin/no-such-program; /usr/bin/id; echo $?")
+    check("a program of the host can be hidden", r.out == "0\n126\n" and r.status == 0, r)
+    r = box("--set", f"image={place}/nowhere", "--", "true")
+    check("an image that is none: nothing runs", r.status == 125 and "root file system" in r.err, r)
+
+
+@case
 def test_changes_are_told():
     here = make("unchanged")
     r = run("--overlay", here, "--", "cat", "plain.txt")
