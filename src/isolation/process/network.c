@@ -44,7 +44,7 @@ static int dns_socket(struct pale_err *err)
 }
 
 /* Shares memory and descriptors with the set-up child, which does not look at *n meanwhile.
- * Allocates nothing. */
+ * Allocates nothing: the two share what the C library keeps a thread, too. */
 static int help(void *arg)
 {
 	struct network *n = arg;
@@ -64,7 +64,8 @@ static int help(void *arg)
 
 int network_start(struct network *n, struct pale_err *err)
 {
-	*n = (struct network){.fd = -1, .dns_fd = -1};
+	n->fd = n->dns_fd = -1;
+	n->err.code = PALE_OK;
 	n->helper = clone(help, n->stack + sizeof(n->stack), CLONE_VM | CLONE_FILES | SIGCHLD, n);
 	return n->helper < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot start a helper")
 			     : 0;

@@ -71,7 +71,9 @@ int source_send_mapped(const struct plan *plan, int userns_fd, unsigned base, in
 int uid_range_take(unsigned *ret_base, int *ret_lock_fd, struct pale_err *err) _must_check_;
 
 /* network.c: a network namespace of the box's own, with loopback up, and its DNS socket; made by a
- * helper while the caller does something else, then entered. */
+ * helper while the caller does something else, then entered. The memory is the helper's until
+ * network_enter() returns: where the caller gives up before, it must last until the process ends.
+ */
 struct network {
 	pid_t helper;
 	int fd, dns_fd;

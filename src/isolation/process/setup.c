@@ -228,7 +228,8 @@ static int setup(const struct setup *s, struct pale_err *err)
 {
 	const struct plan *plan = s->plan;
 	struct mounts m = {.plan = plan, .scratch = -1, .view_fds = {-1, -1, -1}, .data_fd = -1};
-	struct network network;
+	/* Not on the stack: should we fail, the helper still runs while we report it. */
+	static struct network network;
 	int r, slave = -1, dns_fd = -1, root;
 
 	/* Freed by the exec. */
