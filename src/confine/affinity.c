@@ -5,10 +5,28 @@
 
 #define STAGE "confine"
 
+/* A caller that runs in real time must not have the box take the host from all others;
+ * nor could it join a control group for processors then. */
+static int leave_real_time(struct pale_err *err)
+{
+	int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+
+	if (policy != SCHED_FIFO && policy != SCHED_RR)
+		return 0;
+	return sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0}) < 0
+		       ? err_set(err, PALE_E_SYSTEM, STAGE, errno,
+				 "cannot leave real-time scheduling")
+		       : 0;
+}
+
 int affinity_narrow(unsigned count, unsigned seed, struct pale_err *err)
 {
 	cpu_set_t now, narrow;
 	unsigned have, at;
+	int r = leave_real_time(err);
+
+	if (r < 0)
+		return r;
 
 	if (sched_getaffinity(0, sizeof(now), &now) < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot tell the processors");

@@ -38,6 +38,10 @@ int rlimits_plan(const struct policy_limits *limits, const struct rlimits_mode *
 	 * but for this one (core(5), fs/coredump.c). It is below a page, so that no file is written
 	 * either. */
 	add(ret, RLIMIT_CORE, "RLIMIT_CORE", 1);
+	/* Real time, and more of the processor than others, which a caller may be allowed, would
+	 * take the host from everybody else. */
+	add(ret, RLIMIT_RTPRIO, "RLIMIT_RTPRIO", 0);
+	add(ret, RLIMIT_NICE, "RLIMIT_NICE", 0);
 	if (limits->open_files)
 		add(ret, RLIMIT_NOFILE, "RLIMIT_NOFILE", limits->open_files);
 	if (limits->file_size_bytes)

@@ -322,6 +322,8 @@ static void test_rlimits(void **state)
 	assert_int_equal(planned(&r, RLIMIT_DATA), 128 * MIB);
 	assert_int_equal(planned(&r, RLIMIT_CPU), 3);
 	assert_int_equal(planned(&r, RLIMIT_CORE), 1);
+	assert_int_equal(planned(&r, RLIMIT_RTPRIO), 0);
+	assert_int_equal(planned(&r, RLIMIT_NICE), 0);
 	pid_t pid = fork();
 
 	if (pid == 0) {
