@@ -218,6 +218,7 @@ static int add_source(struct layout *l, const struct policy_file *f, struct pale
 		return 0;
 	p->is_file = !S_ISDIR(st.st_mode);
 	p->swap_owner = l->plan->user_range && st.st_uid != l->plan->uid;
+	p->real = true;
 	p->where = f->where;
 	return 0;
 }
@@ -267,6 +268,7 @@ static int add_toolchain(struct layout *l, const struct toolchain *t, struct pal
 		p->is_file = item->type == TOOLCHAIN_BIND && !item->directory;
 		p->swap_owner = l->plan->user_range && item->type == TOOLCHAIN_BIND &&
 				stat(item->data, &st) == 0 && st.st_uid != l->plan->uid;
+		p->real = true;
 		p->where = item->why;
 	}
 	return 0;
@@ -348,18 +350,43 @@ static int make_parents(struct layout *l, const char *path, const char *top, str
 	return r;
 }
 
+/* /etc is ours, with the policy's additions: what stands there already may be mounted over, but
+ * nothing can be made in what is the host's. *ret_there: the mount point is there. */
+static int check_etc(const struct plan *plan, const struct place *p, bool is_file, bool *ret_there,
+		     struct pale_err *err)
+{
+	*ret_there = false;
+	for (size_t i = 0; i < plan->nsteps; i++) {
+		const struct step *s = &plan->steps[i];
+		bool same = s->target && strcmp(p->path + 1, s->target) == 0;
+		bool dir = s->type == STEP_DIR || (s->type == STEP_BIND && !s->is_file);
+
+		if (!s->target || !place_within(p->path + 1, s->target))
+			continue;
+		if (s->type == STEP_SYMLINK || (!same && s->type != STEP_DIR) ||
+		    (same && p->kind != PLACE_HIDE && dir == is_file))
+			return err_set(err, PALE_E_POLICY, STAGE, 0,
+				       "%s: %s cannot be mounted on the box's own \"/%s\"",
+				       p->where ? p->where : "policy", QUOTED(p->path), s->target);
+		*ret_there |= same;
+	}
+	return 0;
+}
+
 /* A place for the mount: in our own tree it is made, in the host image it must be there, and in a
  * mounted directory a skeleton has it. */
 static int make_target(struct layout *l, struct place *p, bool is_file, struct pale_err *err)
 {
 	struct place *in = p->in;
 	_cleanup_free_ char *on_host = NULL;
+	bool in_etc = in && in->kind == PLACE_SPECIAL && strcmp(in->path, "/etc") == 0;
+	bool there;
 	struct step *s;
 	struct stat st;
 	int r;
 
 	if (in && (in->kind == PLACE_LINK || in->is_file || in->kind == PLACE_HIDE ||
-		   (in->kind == PLACE_SPECIAL && !str_starts(p->path, "/dev/shm"))))
+		   (in->kind == PLACE_SPECIAL && !in_etc && !str_starts(p->path, "/dev/shm"))))
 		return err_set(err, PALE_E_POLICY, STAGE, 0, "%s: %s cannot be mounted inside %s",
 			       p->where ? p->where : "policy", QUOTED(p->path), in->path);
 	if (in && (in->kind == PLACE_READ || in->kind == PLACE_OVERLAY))
@@ -374,6 +401,11 @@ static int make_target(struct layout *l, struct place *p, bool is_file, struct p
 				       p->where ? p->where : "policy",
 				       is_file ? "file" : "directory", QUOTED(p->path), in->path);
 		return 0;
+	}
+	if (in_etc) {
+		r = check_etc(l->plan, p, is_file, &there, err);
+		if (r < 0 || there)
+			return r;
 	}
 	r = make_parents(l, p->path, in ? in->path : NULL, err);
 	if (r < 0)
@@ -401,6 +433,7 @@ static int emit_directory(struct layout *l, struct place *p, struct pale_err *er
 		return err_nomem(err, STAGE);
 	s->index = p->index;
 	s->swap_owner = p->swap_owner;
+	s->real = p->real;
 	for (size_t i = 0; i < l->n; i++) {
 		struct place *child = &l->places[i];
 
@@ -478,6 +511,7 @@ static int emit_place(struct layout *l, struct place *p, uint64_t sized_inodes,
 	s->nested = in_host_content(p);
 	s->is_file = p->is_file;
 	s->swap_owner = p->swap_owner;
+	s->real = p->real;
 	s->mode = p->mode;
 	s->own = p->own;
 	s->size_bytes = p->kind == PLACE_SIZED ? p->size_bytes : 0;

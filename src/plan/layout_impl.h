@@ -26,7 +26,7 @@ struct place {
 	char name[16]; /* in the data tmpfs */
 	uint64_t size_bytes;
 	unsigned mode, index;
-	bool is_file, own, swap_owner;
+	bool is_file, own, swap_owner, real;
 	struct place *in; /* the place that this one is mounted in, or NULL: the root */
 };
 

@@ -258,7 +258,8 @@ int plan_digest(const struct plan *p, char ret[static 65], struct pale_err *err)
 			s->index,
 			s->mode,
 			(uint64_t)s->own | (uint64_t)s->device << 1 | (uint64_t)s->is_file << 2 |
-				(uint64_t)s->nested << 3 | (uint64_t)s->swap_owner << 4};
+				(uint64_t)s->nested << 3 | (uint64_t)s->swap_owner << 4 |
+				(uint64_t)s->real << 5};
 
 		put_numbers(&b, numbers, ARRAY_SIZE(numbers));
 		put(&b, s->source);

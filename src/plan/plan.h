@@ -57,6 +57,7 @@ struct step {
 	bool is_file;
 	bool nested;	 /* target lies in a mounted host directory: resolve it without links */
 	bool swap_owner; /* root: the source's owner appears as the box's user */
+	bool real; /* the source's path had no link when the plan was made, and may have none */
 };
 
 /* What tells programs how large the machine is, told for the box by the supervisor while it runs.

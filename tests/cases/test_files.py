@@ -354,4 +354,21 @@ def test_missing_and_wrong_sources():
     same("unless it is named", r.out, "outside\n")
 
 
+@case
+def test_etc():
+    """The box's /etc is its own; the policy may add to it, and put something else in the place of its files."""
+    conf, tree = write("work/app.conf", "of the host\n"), os.path.join(place, "etc-tree")
+    os.mkdir(tree)
+    with open(os.path.join(tree, "inner"), "w") as f:
+        f.write("inner\n")
+    r = box("--ro", f"{conf}:/etc/app.conf", "--ro", f"{tree}:/etc/app.d", "--ro", f"{conf}:/etc/a/b", "--rw", "/etc/w",
+            "--ro", f"{conf}:/etc/hosts", "--hide", "/etc/passwd", "--", "sh", "-c",
+            "cat /etc/app.conf /etc/app.d/inner /etc/a/b /etc/hosts; echo new >/etc/w/x && cat /etc/w/x; cat /etc/passwd; echo x >/etc/y")
+    same("files and directories stand in /etc, and nothing can be written beside them",
+         (r.out, "/etc/y" in r.err), ("of the host\ninner\nof the host\nof the host\nnew\n", True))
+    for what, path in ((tree, "/etc/passwd"), (conf, "/etc/alternatives/x"), (conf, "/etc/mtab")):
+        r = box("--ro", f"{what}:{path}", "--", "true")
+        check(f"not on, or in, what is another kind of thing: {path}", r.status == 125 and path in r.err, r)
+
+
 done()

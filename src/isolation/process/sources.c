@@ -22,8 +22,15 @@
 
 static int open_checked(const struct step *s, struct stat *ret_st, struct pale_err *err)
 {
-	_cleanup_close_ int fd = fd_openat2(AT_FDCWD, s->source, O_PATH, 0, RESOLVE_NO_MAGICLINKS);
+	_cleanup_close_ int fd =
+		fd_openat2(AT_FDCWD, s->source, O_PATH, 0,
+			   RESOLVE_NO_MAGICLINKS | (s->real ? RESOLVE_NO_SYMLINKS : 0));
 
+	if (fd == -ELOOP)
+		return err_set(
+			err, PALE_E_HOST, STAGE, 0,
+			"a symbolic link has come into the path of %s since it was looked at",
+			QUOTED(s->source));
 	if (fd < 0 || fstat(fd, ret_st) < 0)
 		return err_set(err, PALE_E_NOTFOUND, STAGE, fd < 0 ? -fd : errno, "cannot open %s",
 			       QUOTED(s->source));
