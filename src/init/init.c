@@ -217,6 +217,8 @@ int main(int argc, char **argv)
 			hear(&m);
 			if (m.kind == INIT_SIGNAL && kill(-command, m.value) < 0)
 				kill(command, m.value);
+			if (m.kind == INIT_PAUSE)
+				kill(-1, m.value);
 		}
 		if (fds[2].revents)
 			answer_lookup(dns_fd);

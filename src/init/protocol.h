@@ -15,6 +15,8 @@ enum init_kind {
 	INIT_EXIT = 5,	 /* the main process ended: value is its wait status, and everything else is
 			    dead */
 	INIT_LOOKUP = 6, /* a name was asked for: text */
+	/* supervisor to init */
+	INIT_PAUSE = 7, /* value: SIGSTOP or SIGCONT, for everything but init */
 };
 
 struct init_message {

@@ -64,6 +64,8 @@ int isolation_ready(const struct plan *plan, struct box *box, struct pale_err *e
 int isolation_go(struct box *box, struct pale_err *err) _must_check_;
 /* Passes a signal on to the command's process group. 0 or a negative errno. */
 int isolation_signal(struct box *box, int signal_number) _must_check_;
+/* Stops everything in the box but its first process, or lets it go on. 0 or a negative errno. */
+int isolation_pause(struct box *box, bool stop) _must_check_;
 void isolation_kill(struct box *box);
 /* Waits for the first process; everything in its pid namespace is dead when it returns. */
 void isolation_reap(struct box *box);

@@ -29,7 +29,8 @@ struct run {
 
 	struct event_base *base;
 	struct event *watched[MAX_EVENTS];
-	size_t nwatched;
+	size_t nwatched,
+		nbox_watched; /* the first of them are the box's, the others the caller's */
 	struct event *wall, *sample, *drain, *grace;
 
 	uint64_t started_us; /* the gate opened */
@@ -52,6 +53,9 @@ void run_limit(struct run *run, enum limit limit, uint64_t used, uint64_t max, b
 /* Watches a descriptor. */
 int run_watch(struct run *run, int fd, short what, event_callback_fn fn,
 	      struct pale_err *err) _must_check_;
+void run_unwatch(struct run *run, int fd);
+/* Ends the loop, whatever of the output was not passed on yet. */
+void run_give_up_output(struct run *run);
 /* Appends to the log; a failure ends the box. */
 void run_log(struct run *run, const char *stage, const char *event, json_t *body);
 
@@ -59,6 +63,9 @@ void run_log(struct run *run, const char *stage, const char *event, json_t *body
 int limits_start(struct run *run, struct pale_err *err) _must_check_;
 /* The last figures, when the box is dead. */
 void limits_finish(struct run *run);
+
+/* caller.c: watches the caller's signals and commands. */
+int caller_watch(struct run *run, struct pale_err *err) _must_check_;
 
 /* harvest.c: what the box left, when it is dead: collected directories and captured overlays. */
 void harvest(struct run *run, int64_t started_ns);

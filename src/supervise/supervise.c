@@ -21,8 +21,6 @@
 #define STAGE	 "supervise"
 /* What a dead box left in its pipes is passed on for so long, if a limit ended it. */
 #define DRAIN_MS 2000
-/* Asked to end (SIGTERM) or left alone (SIGHUP), the command has so long for its own clean-up. */
-#define GRACE_MS 5000
 
 /* --- ending ------------------------------------------------------------------------------------
  */
@@ -179,14 +177,16 @@ static void on_init_message(struct run *run, const struct init_message *m)
 		break;
 	case INIT_READY:
 	case INIT_GO:
+	case INIT_PAUSE:
 	case INIT_SIGNAL: break; /* nothing that init says; whoever says it is not listened to */
 	}
 }
 
-static void unwatch(struct run *run, int fd)
+void run_unwatch(struct run *run, int fd)
 {
 	for (size_t i = 0; i < run->nwatched; i++)
-		if (event_get_fd(run->watched[i]) == fd)
+		if (event_get_fd(run->watched[i]) == fd &&
+		    !(event_get_events(run->watched[i]) & EV_SIGNAL))
 			event_del(run->watched[i]);
 }
 
@@ -202,7 +202,7 @@ static void drain_control(struct run *run, unsigned at_most)
 			return;
 		if (n <= 0) {
 			/* Init is gone; its pidfd will say when all else is too. */
-			unwatch(run, run->box.control_fd);
+			run_unwatch(run, run->box.control_fd);
 			return;
 		}
 		if (n == (ssize_t)sizeof(m))
@@ -229,7 +229,7 @@ static void on_listener(evutil_socket_t fd, short what, void *arg)
 		run_fail(run, &err);
 	if (r == 0)
 		return;
-	unwatch(run, fd);
+	run_unwatch(run, fd);
 	if (r != -EPIPE) {
 		err_set(&err, PALE_E_SYSTEM, STAGE, -r, "the seccomp listener failed");
 		run_fail(run, &err);
@@ -251,14 +251,17 @@ static void before_output(void *arg, pid_t pid)
 	streams_before_write(run->streams);
 }
 
-static void on_drain_timeout(evutil_socket_t fd, short what, void *arg)
+void run_give_up_output(struct run *run)
 {
-	struct run *run = arg;
-
-	(void)fd;
-	(void)what;
 	streams_abandon(run->streams);
 	event_base_loopbreak(run->base);
+}
+
+static void on_drain_timeout(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	run_give_up_output(arg);
 }
 
 static void on_box_end(evutil_socket_t fd, short what, void *arg)
@@ -270,7 +273,8 @@ static void on_box_end(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	isolation_reap(&run->box);
 	run->result->wall_ms = (clock_mono_us() - run->started_us) / 1000;
-	for (size_t i = 0; i < run->nwatched; i++)
+	/* The caller's signals and commands still count. */
+	for (size_t i = 0; i < run->nbox_watched; i++)
 		event_del(run->watched[i]);
 	event_del(run->wall);
 	event_del(run->sample);
@@ -279,115 +283,6 @@ static void on_box_end(evutil_socket_t fd, short what, void *arg)
 		event_add(run->drain, &drain);
 	streams_box_ended(run->streams);
 	stop_when_done(run);
-}
-
-/* --- the caller's signals ----------------------------------------------------------------------
- */
-
-/* The first one is the command's to handle; with the second, or where the command does not end
- * within its grace, the box is ended. A Ctrl-C has no grace: whoever types it can type it again. */
-static void on_interrupt(evutil_socket_t signal_number, short what, void *arg)
-{
-	static const struct timeval grace = {.tv_sec = GRACE_MS / 1000};
-	struct run *run = arg;
-
-	(void)what;
-	run->interrupts++;
-	run_log(run, STAGE, "interrupt",
-		json_pack("{ss sI}", "signal",
-			  signal_number == SIGINT   ? "SIGINT"
-			  : signal_number == SIGHUP ? "SIGHUP"
-						    : "SIGTERM",
-			  "count", (json_int_t)run->interrupts));
-	if (run->interrupts > 1 || isolation_signal(&run->box, (int)signal_number) < 0)
-		run_end(run, OUTCOME_INTERRUPTED);
-	else if (signal_number != SIGINT)
-		event_add(run->grace, &grace);
-}
-
-static void on_grace_over(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	run_end(arg, OUTCOME_INTERRUPTED);
-}
-
-static void on_resize(evutil_socket_t fd, short what, void *arg)
-{
-	struct run *run = arg;
-
-	(void)fd;
-	(void)what;
-	terminal_copy_size(&run->terminal, streams_tty(run->streams));
-}
-
-/* Ctrl-Z stops the command and then us: nobody would watch its limits meanwhile. */
-static void on_stop(evutil_socket_t fd, short what, void *arg)
-{
-	struct run *run = arg;
-
-	(void)fd;
-	(void)what;
-	if (isolation_signal(&run->box, SIGSTOP) == 0) {
-		kill(getpid(), SIGSTOP);
-		(void)!isolation_signal(&run->box, SIGCONT);
-	}
-}
-
-static int watch_signals(struct run *run, struct pale_err *err)
-{
-	static const struct {
-		int number;
-		event_callback_fn fn;
-	} signals[] = {
-		{SIGINT, on_interrupt}, {SIGTERM, on_interrupt}, {SIGHUP, on_interrupt},
-		{SIGWINCH, on_resize},	{SIGTSTP, on_stop},
-	};
-	int r = 0;
-
-	if (!run->req->handle_signals)
-		return 0;
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(signals); i++) {
-		struct sigaction now;
-
-		/* What the caller made us ignore (nohup, a background job) stays ignored. */
-		if (sigaction(signals[i].number, NULL, &now) == 0 && now.sa_handler == SIG_IGN)
-			continue;
-		r = run_watch(run, signals[i].number, EV_SIGNAL, signals[i].fn, err);
-	}
-	return r;
-}
-
-static void on_command(evutil_socket_t fd, short what, void *arg)
-{
-	struct run *run = arg;
-	struct supervise_command c;
-	ssize_t n = recv(fd, &c, sizeof(c), MSG_DONTWAIT);
-
-	(void)what;
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	/* The library's caller is gone: so is its box. */
-	if (n != (ssize_t)sizeof(c)) {
-		unwatch(run, fd);
-		run_end(run, OUTCOME_DESTROYED);
-	} else if (c.kind == SUPERVISE_DESTROY)
-		run_end(run, OUTCOME_DESTROYED);
-	else if (c.kind == SUPERVISE_SIGNAL && isolation_signal(&run->box, c.value) < 0)
-		run_end(run, OUTCOME_DESTROYED);
-	else if (c.kind == SUPERVISE_RESIZE)
-		terminal_resize(streams_tty(run->streams), c.rows, c.columns);
-}
-
-/* The control socket alone would not tell: a process that the caller forked may hold a copy of it.
- */
-static void on_caller_end(evutil_socket_t fd, short what, void *arg)
-{
-	struct run *run = arg;
-
-	(void)what;
-	unwatch(run, fd);
-	run_end(run, OUTCOME_DESTROYED);
 }
 
 /* --- the stages --------------------------------------------------------------------------------
@@ -500,9 +395,7 @@ static int make_loop(struct run *run, struct pale_err *err)
 	if (!run->base)
 		return err_set(err, PALE_E_SYSTEM, STAGE, 0, "cannot make an event loop");
 	run->drain = event_new(run->base, -1, 0, on_drain_timeout, run);
-	run->grace = event_new(run->base, -1, 0, on_grace_over, run);
-	return run->drain && run->grace ? events_new(run->log, &run->events, err)
-					: err_nomem(err, STAGE);
+	return run->drain ? events_new(run->log, &run->events, err) : err_nomem(err, STAGE);
 }
 
 /* The box builds itself while everything else is done here, so that what the box waits for comes
@@ -575,14 +468,11 @@ static int watch_box(struct run *run, struct pale_err *err)
 		r = run_watch(run, run->box.pidfd, EV_READ, on_box_end, err);
 	if (r == 0 && run->notify)
 		r = run_watch(run, notify_fd(run->notify), EV_READ, on_listener, err);
-	if (r == 0 && run->req->control >= 0)
-		r = run_watch(run, run->req->control, EV_READ, on_command, err);
-	if (r == 0 && run->req->caller_pidfd > 0)
-		r = run_watch(run, run->req->caller_pidfd, EV_READ, on_caller_end, err);
-	if (r == 0)
-		r = watch_signals(run, err);
 	if (r == 0)
 		r = limits_start(run, err);
+	run->nbox_watched = run->nwatched;
+	if (r == 0)
+		r = caller_watch(run, err);
 	return r;
 }
 
@@ -660,13 +550,14 @@ static void clean_up(struct run *run)
 	struct pale_err ignored;
 
 	terminal_leave(&run->terminal);
+	/* Before the descriptors that they watch are closed. */
+	for (size_t i = 0; i < run->nwatched; i++)
+		event_free(run->watched[i]);
 	isolation_done(&run->box);
 	streams_free(run->streams);
 	notify_free(run->notify);
 	events_free(run->events);
 	usage_free(run->usage);
-	for (size_t i = 0; i < run->nwatched; i++)
-		event_free(run->watched[i]);
 	if (run->wall)
 		event_free(run->wall);
 	if (run->sample)

@@ -237,4 +237,36 @@ def test_name_lookups_are_quick():
     check("so does an address", "NO" in r.out and r.was_blocked("203.0.113.7"), r)
 
 
+@case
+def test_stopped():
+    """Ctrl-Z: with the supervisor, which watches the limits, all of the box stands still, in whatever session it is."""
+    code = ("import os, time\nif os.fork() == 0:\n os.setsid()\n while True: print(time.monotonic(), flush=True); time.sleep(.02)\n"
+            "time.sleep(2)")
+    p = subprocess.Popen(command("--", PYTHON, "-c", code), env=env, cwd=work, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    first = p.stdout.readline()
+    os.kill(p.pid, signal.SIGTSTP)
+    state = lambda: open(f"/proc/{p.pid}/stat").read().rsplit(")", 1)[1].split()[0]
+    stopped = wait_for(lambda: state() == "T")
+    time.sleep(0.7)
+    os.kill(p.pid, signal.SIGCONT)
+    out = (first + p.communicate(timeout=30)[0]).split()
+    gaps = [float(b) - float(a) for a, b in zip(out, out[1:])]
+    check("it stops, the box with it, and goes on", stopped and p.returncode == 0 and len(gaps) > 10 and max(gaps) > 0.6,
+          (p.returncode, len(gaps), max(gaps, default=0)))
+
+
+@case
+def test_output_that_nobody_takes():
+    """The box has ended, what it wrote waits for a reader: a signal ends that, and the run's log is whole."""
+    p = subprocess.Popen(command("--", "head", "-c", "120000", "/dev/zero"), env=env, cwd=work, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE)
+    children = lambda: open(f"/proc/{p.pid}/task/{p.pid}/children").read().strip()
+    active = os.path.join(env["PALE_STATE_DIR"], "active")
+    check("the box ends while its output waits", wait_for(lambda: os.listdir(active) and not children()) and p.poll() is None)
+    os.kill(p.pid, signal.SIGTERM)
+    check("a signal ends the waiting", wait_for(lambda: p.poll() is not None))
+    same("the status is the command's, and the run is closed", (p.returncode, os.listdir(active)), (0, []))
+    p.communicate()
+
+
 done()

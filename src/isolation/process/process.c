@@ -107,6 +107,26 @@ static int fail_clone(struct pale_err *err)
 	return -PALE_E_HOST;
 }
 
+/* A caller that the out-of-memory killer spares (a service, a login daemon) must not hand that on:
+ * a box at its memory limit would stand still, and the host could lose others to it. As root this
+ * also moves the bound below which the box cannot set it itself. */
+static int give_up_oom_grace(pid_t pid, struct pale_err *err)
+{
+	_cleanup_close_ int own = open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC),
+			    of_box = -1;
+	char text[16] = "", path[48];
+	ssize_t n = own < 0 ? -1 : read(own, text, sizeof(text) - 1);
+
+	if (n < 0 || text[0] != '-')
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", (int)pid);
+	of_box = open(path, O_WRONLY | O_CLOEXEC);
+	if (of_box < 0 || write(of_box, "0", 1) != 1)
+		return err_set(err, PALE_E_SYSTEM, STAGE, errno,
+			       "cannot let the out-of-memory killer have the box");
+	return 0;
+}
+
 int isolation_start(const struct plan *plan, int cgroup_fd, struct box *ret, struct pale_err *err)
 {
 	_cleanup_close_ int init_fd = -1, inside = -1;
@@ -165,6 +185,9 @@ int isolation_start(const struct plan *plan, int cgroup_fd, struct box *ret, str
 	ret->stdin_fd = take_fd(&pipes.outside[0]);
 	ret->stdout_fd = take_fd(&pipes.outside[1]);
 	ret->stderr_fd = take_fd(&pipes.outside[2]);
+	r = give_up_oom_grace(ret->pid, err);
+	if (r < 0)
+		return r;
 	if (plan->user_range || plan->noverlays || plan->ncollect) {
 		char path[64];
 
@@ -257,9 +280,13 @@ int isolation_ready(const struct plan *plan, struct box *box, struct pale_err *e
 		int fd = -1;
 		ssize_t n;
 
-		if (now >= until || poll(&p, 1, (int)((until - now) / 1000) + 1) == 0)
+		int polled = now >= until ? 0 : poll(&p, 1, (int)((until - now) / 1000) + 1);
+
+		if (polled == 0)
 			return err_set(err, PALE_E_SYSTEM, STAGE, 0,
 				       "the box was not ready after %d s", READY_TIME_MS / 1000);
+		if (polled < 0)
+			continue; /* a signal: the receiving below would wait without a limit */
 		n = fd_recv(box->control_fd, &packet, sizeof(packet), &fd, 1, &nfds);
 		/* It died before it had read all of ours: said once, and before what it said
 		 * itself. */
@@ -298,6 +325,13 @@ int isolation_go(struct box *box, struct pale_err *err)
 int isolation_signal(struct box *box, int signal_number)
 {
 	struct init_message m = {.kind = INIT_SIGNAL, .value = signal_number};
+
+	return fd_send(box->control_fd, &m, sizeof(m), NULL, 0);
+}
+
+int isolation_pause(struct box *box, bool stop)
+{
+	struct init_message m = {.kind = INIT_PAUSE, .value = stop ? SIGSTOP : SIGCONT};
 
 	return fd_send(box->control_fd, &m, sizeof(m), NULL, 0);
 }
