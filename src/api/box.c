@@ -226,6 +226,10 @@ static int start(struct pale_box *box, int request, int theirs, bool tty, struct
 			       "cannot start the supervisor %s (PALE_BOX_PROGRAM names another)",
 			       QUOTED(program));
 	box->pidfd = pidfd_open(box->pid, 0);
+	/* Ended at once, and the caller's program reaps every child: the number is another's soon.
+	 */
+	if (box->pidfd < 0 && errno == ESRCH)
+		box->pid = 0;
 	r = fd_send(box->sock, &p, sizeof(p), fds, n);
 	if (r < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, -r, "the supervisor %s ended at once",

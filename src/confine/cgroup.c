@@ -132,10 +132,8 @@ void cgroup_why(struct cgroup_host *h, const char *fmt, ...)
 	size_t used = strlen(h->why);
 	va_list ap;
 
-	if (used && used + 3 < sizeof(h->why)) {
-		strcpy(h->why + used, "; "); /* NOLINT: the room was checked */
-		used += 2;
-	}
+	if (used && used + 3 < sizeof(h->why))
+		used += (size_t)snprintf(h->why + used, sizeof(h->why) - used, "; ");
 	va_start(ap, fmt);
 	vsnprintf(h->why + used, sizeof(h->why) - used, fmt, ap);
 	va_end(ap);
