@@ -83,6 +83,8 @@ class Run:
             self.json = json.loads(p.stdout)
         except ValueError:
             return
+        if "audit_id" not in self.json:  # nothing ran; self.json["error"] says why
+            return
         self.out, self.err = self.json.get("stdout", ""), self.json.get("stderr", "")
         self.outcome, self.blocked = self.json.get("outcome"), self.json.get("blocked", [])
         self.log = os.path.join(state, "runs", self.json["audit_id"], "audit.jsonl")
