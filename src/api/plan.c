@@ -22,7 +22,6 @@ int api_request(const struct pale_policy *policy, const struct pale_command *com
 	if (c.cwd && c.cwd[0] != '/')
 		return err_set(err, PALE_E_USAGE, STAGE, 0,
 			       "the command's working directory must be absolute");
-	/* Where it is gone, nothing relative is found; all else is. */
 	if (!c.cwd)
 		*ret_cwd = getcwd(NULL, 0);
 	*ret = (struct plan_request){

@@ -56,10 +56,10 @@ static void limit_target(struct row *row, const json_t *event)
 	char limit[48], a[NUM_TEXT], b[NUM_TEXT];
 
 	if (strcmp(unit, "bytes") == 0) {
-		num_format_size(a, used);
+		num_round_size(a, used);
 		num_format_size(b, max);
 	} else if (strcmp(unit, "ms") == 0) {
-		num_format_duration(a, used);
+		num_round_duration(a, used);
 		num_format_duration(b, max);
 	} else {
 		snprintf(a, sizeof(a), "%llu", (unsigned long long)used);
@@ -112,8 +112,13 @@ static bool describe(struct row *row, const json_t *event)
 	} else if (strcmp(name, "file.blocked") == 0) {
 		file_target(row, event);
 	} else if (strcmp(name, "call.denied") == 0) {
+		const char *detail = text_of(event, "detail");
+		char call[64], what[64];
+
+		escape(call, sizeof(call), text_of(event, "call"));
+		escape(what, sizeof(what), detail);
 		snprintf(row->kind, sizeof(row->kind), "call");
-		escape(row->target, sizeof(row->target), text_of(event, "call"));
+		snprintf(row->target, sizeof(row->target), *detail ? "%s: %s" : "%s", call, what);
 	} else if (strcmp(name, "limit.hit") == 0) {
 		snprintf(row->kind, sizeof(row->kind), "limit");
 		limit_target(row, event);

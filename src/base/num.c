@@ -146,6 +146,31 @@ const char *num_format_duration(char out[static NUM_TEXT], uint64_t ms)
 	return format_units(out, ms, duration_units, 4);
 }
 
+const char *num_round_size(char out[static NUM_TEXT], uint64_t bytes)
+{
+	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
+	unsigned u = 0;
+	uint64_t tenths;
+	int n;
+
+	if (bytes < 1024)
+		return num_format_size(out, bytes);
+	while (u + 1 < ARRAY_SIZE(units) && bytes >> (10 * (u + 2)))
+		u++;
+	bytes >>= 10 * u;
+	tenths = bytes % 1024 * 10 / 1024;
+	n = snprintf(out, NUM_TEXT, "%" PRIu64, bytes / 1024);
+	if (tenths)
+		n += snprintf(out + n, NUM_TEXT - (size_t)n, ".%" PRIu64, tenths);
+	snprintf(out + n, NUM_TEXT - (size_t)n, "%s", units[u]);
+	return out;
+}
+
+const char *num_round_duration(char out[static NUM_TEXT], uint64_t ms)
+{
+	return num_format_duration(out, ms < 1000 ? ms : ms / 100 * 100);
+}
+
 const char *num_format_milli(char out[static NUM_TEXT], uint64_t milli)
 {
 	int n = snprintf(out, NUM_TEXT, "%" PRIu64 ".%03" PRIu64, milli / 1000, milli % 1000);

@@ -25,4 +25,8 @@ int num_parse_milli(const char *s, uint64_t *ret_milli) _must_check_;
 #define NUM_TEXT 32
 const char *num_format_size(char out[static NUM_TEXT], uint64_t bytes);
 const char *num_format_duration(char out[static NUM_TEXT], uint64_t ms);
+/* What was measured, for people: rounded down to a tenth of the largest unit, and to a tenth of a
+ * second. 144818176 is "138.1MiB", 30001 ms is "30s". */
+const char *num_round_size(char out[static NUM_TEXT], uint64_t bytes);
+const char *num_round_duration(char out[static NUM_TEXT], uint64_t ms);
 const char *num_format_milli(char out[static NUM_TEXT], uint64_t milli);

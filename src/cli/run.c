@@ -30,7 +30,38 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-static void print_summary(const struct pale_result *r)
+static const char *string_at(const json_t *o, const char *key)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	return s ? s : "";
+}
+
+/* The first thing that was blocked, in words; what the box chose of them is quoted. */
+static const char *first_blocked(struct pale_result *r, char *out, size_t size)
+{
+	const char *text = pale_result_json(r);
+	json_t *all = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
+	json_t *o = json_array_get(json_object_get(all, "blocked"), 0);
+	const char *kind = string_at(o, "kind"), *call = string_at(o, "call");
+
+	if (strcmp(kind, "dns") == 0)
+		snprintf(out, size, "looking up %s", QUOTED(string_at(o, "name")));
+	else if (strcmp(kind, "network") == 0)
+		snprintf(out, size, "%s to %s, port %d", string_at(o, "op"),
+			 QUOTED(string_at(o, "address")),
+			 (int)json_integer_value(json_object_get(o, "port")));
+	else if (strcmp(kind, "file") == 0)
+		snprintf(out, size, "%s of %s", string_at(o, "op"), QUOTED(string_at(o, "path")));
+	else if (strcmp(kind, "call") == 0)
+		snprintf(out, size, "the system call %s", call);
+	else
+		snprintf(out, size, "an attempt (%s)", kind);
+	json_decref(all);
+	return out;
+}
+
+static void print_summary(struct pale_result *r)
 {
 	const char *on = cli_colour(stderr) ? "\033[33m" : "", *off = *on ? "\033[0m" : "";
 	const char *id = pale_result_audit_id(r);
@@ -40,12 +71,15 @@ static void print_summary(const struct pale_result *r)
 
 	if (pale_result_count(r, PALE_COUNT_LIMITS))
 		fprintf(stderr, "%spale: %s%s\n", on, pale_result_summary(r), off);
-	if (blocked)
-		fprintf(stderr,
-			"%spale: %llu kind%s of attempt%s blocked; see `pale audit show %s "
-			"--blocked`%s\n",
-			on, (unsigned long long)blocked, blocked == 1 ? "" : "s",
-			blocked == 1 ? " was" : "s were", id, off);
+	if (blocked) {
+		char first[256];
+
+		fprintf(stderr, "%spale: blocked: %s", on, first_blocked(r, first, sizeof(first)));
+		if (blocked > 1)
+			fprintf(stderr, ", and %llu more kind%s of attempt",
+				(unsigned long long)blocked - 1, blocked == 2 ? "" : "s");
+		fprintf(stderr, "; see `pale audit show %s --blocked`%s\n", id, off);
+	}
 	if (leftover)
 		fprintf(stderr,
 			"%spale: %llu process%s still running when the command ended and %s "

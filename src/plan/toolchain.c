@@ -686,7 +686,10 @@ int toolchain_find(const struct toolchain_request *req, struct toolchain *ret, s
 		return places_missing(&p, "the command is empty");
 	if (strlen(req->command) >= PATH_MAX)
 		return places_unusable(&p, "the command's name is too long");
-	if (!req->cwd || *req->cwd != '/')
+	if (!req->cwd)
+		return err_set(err, PALE_E_USAGE, "plan", 0,
+			       "the working directory is gone: change to one that is there");
+	if (*req->cwd != '/')
 		return err_set(err, PALE_E_USAGE, "plan", 0,
 			       "the working directory must be absolute");
 

@@ -80,27 +80,14 @@ static const char *format(char out[static NUM_TEXT], enum limit l, uint64_t valu
 	return out;
 }
 
-/* What was used, as a person reads it beside the limit: to a tenth, "138.1MiB of 128MiB". */
+/* What was used, as a person reads it beside the limit: "138.1MiB of 128MiB". */
 static const char *format_used(char out[static NUM_TEXT], enum limit l, uint64_t value)
 {
-	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
-	unsigned u = 0;
-	uint64_t tenths;
-
-	if (strcmp(limits[l].unit, "ms") == 0 && value >= 1000)
-		return num_format_duration(out, (value + 50) / 100 * 100);
-	if (strcmp(limits[l].unit, "bytes") != 0 || value < 1024)
-		return format(out, l, value);
-	while (u + 1 < ARRAY_SIZE(units) && value >> (10 * (u + 2)))
-		u++;
-	value >>= 10 * u;
-	tenths = value / 1024 * 10 + value % 1024 * 10 / 1024;
-	if (tenths % 10)
-		snprintf(out, NUM_TEXT, "%" PRIu64 ".%" PRIu64 "%s", tenths / 10, tenths % 10,
-			 units[u]);
-	else
-		snprintf(out, NUM_TEXT, "%" PRIu64 "%s", tenths / 10, units[u]);
-	return out;
+	if (strcmp(limits[l].unit, "bytes") == 0)
+		return num_round_size(out, value);
+	if (strcmp(limits[l].unit, "ms") == 0)
+		return num_round_duration(out, value);
+	return format(out, l, value);
 }
 
 const char *result_describe(const struct result *r, char *out, size_t size)

@@ -81,6 +81,13 @@ static void test_format_round_trip(void **state)
 	}
 	assert_string_equal(num_format_size(text, 512u << 20), "512MiB");
 	assert_string_equal(num_format_duration(text, 1500), "1.5s");
+	assert_string_equal(num_round_size(text, 144818176), "138.1MiB");
+	assert_string_equal(num_round_size(text, 128 << 20), "128MiB");
+	assert_string_equal(num_round_size(text, 1023), "1023B");
+	assert_string_equal(num_round_size(text, UINT64_MAX), "16777215.9TiB");
+	assert_string_equal(num_round_duration(text, 30001), "30s");
+	assert_string_equal(num_round_duration(text, 1290), "1.2s");
+	assert_string_equal(num_round_duration(text, 251), "251ms");
 	assert_string_equal(num_format_milli(text, 500), "0.5");
 	assert_string_equal(num_format_milli(text, 10000), "10");
 }
