@@ -108,6 +108,13 @@ static const struct seccomp_case c_exec[] = {TELL(ALL, OPENS, 0), END};
  * before anybody listens.) */
 static const struct seccomp_case c_execat[] = {TELL(ALL, OPENS, 1, EQM(4, 0x1000, 0)), END};
 
+/* Huge pages come from a pool that the host's administrator made for somebody, and no control group
+ * for memory counts them. The errno is that of an empty pool. (Transparent ones are counted.) */
+static const struct seccomp_case c_huge_map[] = {NO(ALL, ENOMEM, 1, NEM(3, 0x40000, 0)), END};
+static const struct seccomp_case c_huge_file[] = {NO(ALL, ENOMEM, 1, NEM(1, 4, 0)), END};
+static const struct seccomp_case c_huge_segment[] = {NO(DEF | NST, ENOMEM, 1, NEM(2, 04000, 0)),
+						     END};
+
 /* A device node is refused by the kernel too; said here, no overlay or tmpfs has to be right. */
 static const struct seccomp_case c_mknod[] = {NO(ALL, EPERM, 1, EQM(1, FORMAT_MASK, 0020000)),
 					      NO(ALL, EPERM, 1, EQM(1, FORMAT_MASK, 0060000)),
@@ -216,6 +223,9 @@ enum seccomp_cases {
 	C_OPENAT,
 	C_EXEC,
 	C_EXECAT,
+	C_HUGE_MAP,
+	C_HUGE_FILE,
+	C_HUGE_SEGMENT,
 	C_MKNOD,
 	C_MKNODAT,
 	C_CLONE,
@@ -252,6 +262,9 @@ const struct seccomp_case *seccomp_row_cases(const struct seccomp_row *row)
 	case C_OPENAT: return c_openat;
 	case C_EXEC: return c_exec;
 	case C_EXECAT: return c_execat;
+	case C_HUGE_MAP: return c_huge_map;
+	case C_HUGE_FILE: return c_huge_file;
+	case C_HUGE_SEGMENT: return c_huge_segment;
 	case C_MKNOD: return c_mknod;
 	case C_MKNODAT: return c_mknodat;
 	case C_CLONE: return c_clone;
@@ -331,10 +344,8 @@ const struct seccomp_row seccomp_rows[] = {
 	A("ftruncate"), A("fallocate"), {"ioctl", {YES, NAY, YES}, C_IOCTL, ENOTTY}, A("cachestat"),
 	A("epoll_create"), A("epoll_create1"), A("epoll_ctl"), A("epoll_wait"), A("epoll_pwait"),
 	A("epoll_pwait2"), A("eventfd"), A("eventfd2"), A("signalfd"), A("signalfd4"),
-	A("timerfd_create"), A("timerfd_settime"), A("timerfd_gettime"), A("memfd_create"),
+	A("timerfd_create"), A("timerfd_settime"), A("timerfd_gettime"), AC("memfd_create", C_HUGE_FILE),
 	D("inotify_init"), D("inotify_init1"), D("inotify_add_watch"), D("inotify_rm_watch"),
-	D("io_setup"), D("io_destroy"), D("io_getevents"), D("io_submit"), D("io_cancel"),
-	D("io_pgetevents"),
 
 	/* files by name */
 	AC("open", C_OPEN), AC("openat", C_OPENAT), AC("openat2", C_NAME), AC("creat", C_NAME),
@@ -356,7 +367,7 @@ const struct seccomp_row seccomp_rows[] = {
 	X("removexattrat", C_ATTRIBUTE), D("name_to_handle_at"),
 
 	/* memory */
-	A("mmap"), A("mprotect"), A("munmap"), A("mremap"), A("brk"), A("msync"), A("mincore"),
+	AC("mmap", C_HUGE_MAP), A("mprotect"), A("munmap"), A("mremap"), A("brk"), A("msync"), A("mincore"),
 	A("madvise"), A("mlock"), A("mlock2"), A("munlock"), A("mlockall"), A("munlockall"),
 	A("mbind"), A("set_mempolicy"), A("get_mempolicy"), A("membarrier"), A("mseal"),
 	A("pkey_mprotect"), A("pkey_alloc"), A("pkey_free"), A("map_shadow_stack"),
@@ -400,7 +411,7 @@ const struct seccomp_row seccomp_rows[] = {
 	D("accept"), D("accept4"),
 
 	/* System V and POSIX IPC: the box has its own IPC namespace */
-	D("shmget"), D("shmat"), D("shmctl"), D("shmdt"), D("semget"), D("semop"), D("semctl"),
+	DC("shmget", C_HUGE_SEGMENT), D("shmat"), D("shmctl"), D("shmdt"), D("semget"), D("semop"), D("semctl"),
 	D("semtimedop"), D("msgget"), D("msgsnd"), D("msgrcv"), D("msgctl"), D("mq_open"),
 	D("mq_unlink"), D("mq_timedsend"), D("mq_timedreceive"), D("mq_notify"), D("mq_getsetattr"),
 
@@ -423,6 +434,11 @@ const struct seccomp_row seccomp_rows[] = {
 	R("lookup_dcookie", EPERM), R("memfd_secret", ENOSYS), R("set_mempolicy_home_node", ENOSYS),
 	S("lsm_get_self_attr", ENOSYS), R("lsm_set_self_attr", ENOSYS), S("lsm_list_modules", ENOSYS),
 	S("file_getattr", ENOSYS), R("file_setattr", ENOSYS), R("rseq_slice_yield", ENOSYS),
+
+	/* the same; and all boxes together, with the host's databases, would share one small number of
+	   requests (fs.aio-max-nr) */
+	R("io_setup", ENOSYS), R("io_destroy", ENOSYS), R("io_getevents", ENOSYS), R("io_submit", ENOSYS),
+	R("io_cancel", ENOSYS), R("io_pgetevents", ENOSYS),
 
 	/* the machine's administration */
 	R("acct", EPERM), R("adjtimex", EPERM), R("clock_adjtime", EPERM), R("clock_settime", EPERM),

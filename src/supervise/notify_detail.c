@@ -81,6 +81,9 @@ void notify_detail(int nr, const uint64_t args[6], char *ret, size_t size)
 	case SYS_prctl: ONE_OF(options, (uint32_t)args[0]); return;
 	case SYS_clone: bits_of((uint32_t)args[0] & ~0xffu, ret, size); return;
 	case SYS_unshare: bits_of((uint32_t)args[0], ret, size); return;
+	case SYS_mmap:
+	case SYS_memfd_create:
+	case SYS_shmget: snprintf(ret, size, "huge pages"); return;
 	case SYS_personality: snprintf(ret, size, "%#x", (uint32_t)args[0]); return;
 	}
 }

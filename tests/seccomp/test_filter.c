@@ -96,6 +96,15 @@ static void test_expected(void **state)
 		{D, QUIET, "io_uring_setup", {0}, ERR(ENOSYS)},
 		{N, QUIET, "io_uring_setup", {0}, ERR(ENOSYS)},
 		{D, 0, "io_uring_setup", {0}, NOTIF},
+		{D, QUIET, "io_setup", {0}, ERR(ENOSYS)},
+		{D, QUIET, "mmap", {0, 4096, 3, 0x22}, OK},
+		{D, QUIET, "mmap", {0, 4096, 3, 0x40022}, ERR(ENOMEM)}, /* MAP_HUGETLB */
+		{N, QUIET, "mmap", {0, 4096, 3, HIGH | 0x40022}, ERR(ENOMEM)},
+		{S, 0, "mmap", {0, 4096, 3, 0x40022}, NOTIF},
+		{D, QUIET, "memfd_create", {0, 3}, OK},
+		{D, QUIET, "memfd_create", {0, 5}, ERR(ENOMEM)}, /* MFD_HUGETLB */
+		{D, QUIET, "shmget", {0, 4096, 01600}, OK},
+		{D, QUIET, "shmget", {0, 4096, 05600}, ERR(ENOMEM)}, /* SHM_HUGETLB */
 		{D, QUIET, "userfaultfd", {0}, ERR(EPERM)},
 		{D, QUIET, "bpf", {0}, ERR(EPERM)},
 		{D, QUIET, "keyctl", {0}, ERR(ENOSYS)},
@@ -336,7 +345,7 @@ static void test_against_table(void **state)
 /* Of the calls that ordinary programs make in their inner loops. */
 static void test_cacheable(void **state)
 {
-	static const char *const calls[] = {"read",  "close", "futex",	 "mmap",      "getpid",
+	static const char *const calls[] = {"read",  "close", "futex",	 "mprotect",  "getpid",
 					    "fstat", "lseek", "pread64", "epoll_ctl", "munmap"};
 
 	(void)state;
