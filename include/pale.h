@@ -247,13 +247,15 @@ PALE_EXPORT const char *pale_result_summary(const struct pale_result *r);
 PALE_EXPORT const char *pale_result_audit_id(const struct pale_result *r);
 /* How many: limits hit (whether or not one ended it), different attempts that were blocked,
  * processes that still ran when the command ended and were killed, overlays with changes kept for
- * review, files that were to be collected and were not. */
+ * review, files that were to be collected and were not, overlays in whose top directory are files of
+ * another owner or group than the caller's, which the code could only replace, not change. */
 enum pale_count {
 	PALE_COUNT_LIMITS,
 	PALE_COUNT_BLOCKED,
 	PALE_COUNT_LEFTOVER,
 	PALE_COUNT_CHANGES,
 	PALE_COUNT_REFUSED,
+	PALE_COUNT_UNCHANGEABLE,
 };
 PALE_EXPORT uint64_t pale_result_count(const struct pale_result *r, enum pale_count what);
 /* The kept output of a stream, as it came (head and tail if cut); NULL if none was kept. */

@@ -33,7 +33,7 @@ int api_request(const struct pale_policy *policy, const struct pale_command *com
 
 struct result; /* supervise/result.h */
 
-#define API_COUNTS (PALE_COUNT_REFUSED + 1)
+#define API_COUNTS (PALE_COUNT_UNCHANGEABLE + 1)
 
 struct pale_result {
 	struct result *model; /* where this process supervised; NULL: it came from pale-box */

@@ -35,6 +35,17 @@ static uint64_t count_changes(const struct result *r)
 	return n;
 }
 
+static uint64_t count_unchangeable(const struct result *r)
+{
+	uint64_t n = 0;
+	json_t *overlay;
+	size_t i;
+
+	json_array_foreach(r->changes, i, overlay) n +=
+		json_object_get(overlay, "unchangeable") != NULL;
+	return n;
+}
+
 int api_result(struct result *model, struct pale_result **ret, struct pale_err *err)
 {
 	struct pale_result *r = calloc(1, sizeof(*r));
@@ -56,6 +67,7 @@ int api_result(struct result *model, struct pale_result **ret, struct pale_err *
 	r->counts[PALE_COUNT_LEFTOVER] = model->leftover;
 	r->counts[PALE_COUNT_CHANGES] = count_changes(model);
 	r->counts[PALE_COUNT_REFUSED] = model->refused;
+	r->counts[PALE_COUNT_UNCHANGEABLE] = count_unchangeable(model);
 	for (int i = 0; e == 0 && model->output && i < 2; i++)
 		e = output_bytes(model->output, (enum output_stream)i, &r->output[i],
 				 &r->output_len[i], err);

@@ -108,6 +108,9 @@ struct plan_overlay {
 	unsigned index; /* u<index> in the data tmpfs */
 	char *path;	/* in the box */
 	char *root;	/* on the host */
+	/* Of the first entries at the top, those whose owner or group does not exist inside: the
+	 * kernel refuses to copy them up (EOVERFLOW). */
+	unsigned foreign;
 };
 
 struct plan {

@@ -3,6 +3,7 @@
  * that was found here: it opens the path again, without links. */
 #include "layout_impl.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -97,6 +98,24 @@ static int note_destination(const struct plan *p, const struct place *place, str
 	return find_destination(place->collect, place->where, &c->dest, err);
 }
 
+/* Only for an ordinary user, who can map no id but the own one. A look, not a search: a tree may be
+ * large. */
+static unsigned count_foreign(const struct plan *p, const char *root)
+{
+	DIR *d = p->user_range ? NULL : opendir(root);
+	unsigned n = 0;
+	struct dirent *e;
+	struct stat st;
+
+	for (int i = 0; d && i < 64 && (e = readdir(d)); i++)
+		n += strcmp(e->d_name, "..") != 0 &&
+		     fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		     (st.st_uid != p->host.uid || st.st_gid != p->host.gid);
+	if (d)
+		closedir(d);
+	return n;
+}
+
 int layout_results(struct layout *l, struct pale_err *err)
 {
 	struct plan *p = l->plan;
@@ -117,6 +136,7 @@ int layout_results(struct layout *l, struct pale_err *err)
 			o->root = strdup(place->source);
 			if (!o->path || !o->root)
 				return err_nomem(err, STAGE);
+			o->foreign = count_foreign(p, o->root);
 		} else if (place->collect) {
 			struct plan_collect *c = &p->collect[p->ncollect++];
 

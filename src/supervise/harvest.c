@@ -80,6 +80,8 @@ static void capture_one(struct run *run, const struct plan_overlay *o, unsigned 
 	json_object_set_new(entry, "other", json_integer((json_int_t)summary.other));
 	json_object_set_new(entry, "refused", json_integer((json_int_t)summary.refused));
 	json_object_set_new(entry, "bytes", json_integer((json_int_t)summary.bytes));
+	if (o->foreign)
+		json_object_set_new(entry, "unchangeable", json_integer(o->foreign));
 	json_array_append(run->result->changes, entry);
 	run_log(run, STAGE, "workspace.captured", entry);
 }

@@ -215,6 +215,21 @@ def test_hide_in_the_image():
 
 
 @case
+def test_foreign_groups():
+    """The kernel copies no file up whose group does not exist inside; the remedy is told."""
+    here = make("foreign")
+    groups = [g for g in os.getgroups() if g != os.getegid()] or ([12345] if root else [])
+    if not groups:
+        return skip("files of another group in an overlay", "this user has one group only")
+    os.chown(os.path.join(here, "plain.txt"), -1, groups[0])
+    r = run("--overlay", here, "--", "sh", "-c", "echo x >> plain.txt")
+    if root:
+        same("files of another group in an overlay can be changed by root's box", r.returncode, 0)
+    else:
+        check("files of another group in an overlay: the remedy is told", r.returncode != 0 and b"chgrp" in r.stderr, r)
+
+
+@case
 def test_changes_are_told():
     here = make("unchanged")
     r = run("--overlay", here, "--", "cat", "plain.txt")
@@ -361,7 +376,7 @@ def test_etc():
     os.mkdir(tree)
     with open(os.path.join(tree, "inner"), "w") as f:
         f.write("inner\n")
-    r = box("--ro", f"{conf}:/etc/app.conf", "--ro", f"{tree}:/etc/app.d", "--ro", f"{conf}:/etc/a/b", "--rw", "/etc/w",
+    r = box("--ro", f"{conf}:/etc/app.conf", "--ro", f"{tree}:/etc/app.d", "--ro", f"{conf}:/etc/a/b", "--rw", f"{place}/etc-w:/etc/w",
             "--ro", f"{conf}:/etc/hosts", "--hide", "/etc/passwd", "--", "sh", "-c",
             "cat /etc/app.conf /etc/app.d/inner /etc/a/b /etc/hosts; echo new >/etc/w/x && cat /etc/w/x; cat /etc/passwd; echo x >/etc/y")
     same("files and directories stand in /etc, and nothing can be written beside them",
