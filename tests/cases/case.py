@@ -31,6 +31,9 @@ for name in os.environ:  # a sanitizer build needs its options
     if name.endswith("SAN_OPTIONS"):
         env[name] = os.environ[name]
 
+with open(pale, "rb") as f:
+    SANITIZED = b"__asan_init" in f.read()
+
 number = failed = 0
 
 

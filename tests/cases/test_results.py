@@ -109,7 +109,8 @@ def test_long_output():
     for pid in processes(f"{pale}\0run\0--json\0--timeout\0" + "5s"):
         os.kill(pid, signal.SIGTERM)
     p.wait()
-    check("a flood of output does not fill the supervisor's memory", 0 < most < 100_000, f"{most} KiB")
+    # A sanitizer keeps a quarantine of what was freed.
+    check("a flood of output does not fill the supervisor's memory", 0 < most < (600_000 if SANITIZED else 100_000), f"{most} KiB")
 
 
 @case
@@ -216,9 +217,12 @@ def test_neighbours():
 
 @case
 def test_boxes_in_boxes():
+    if SANITIZED:
+        skip("a box in a box", "a sanitizer's shadow memory and leak check are more than a box permits")
+        return
     flags = ("--ro", pale, "--timeout", "30s")
     p = run(*flags, "--", pale, "run", "--", "echo", "inner")
-    lines = [l for l in p.stderr.decode(errors="replace").splitlines() if not l.startswith("pale: ") or "attempts" not in l]
+    lines = [l for l in p.stderr.decode(errors="replace").splitlines() if not l.startswith("pale: ") or "blocked" not in l]
     check("in the default profile: refused in clear words, or works",
           p.stdout == b"inner\n" or (p.returncode == 125 and 1 <= len(lines) <= 3), p)
     r = run(*flags, "--set", "kernel.profile=nested", "--", pale, "run", "--", "echo", "inner")
