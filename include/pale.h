@@ -247,8 +247,8 @@ PALE_EXPORT const char *pale_result_summary(const struct pale_result *r);
 PALE_EXPORT const char *pale_result_audit_id(const struct pale_result *r);
 /* How many: limits hit (whether or not one ended it), different attempts that were blocked,
  * processes that still ran when the command ended and were killed, overlays with changes kept for
- * review, files that were to be collected and were not, overlays in whose top directory are files of
- * another owner or group than the caller's, which the code could only replace, not change. */
+ * review, files that were to be collected and were not, overlays in whose top directory are files
+ * of another owner or group than the caller's, which the code could only replace, not change. */
 enum pale_count {
 	PALE_COUNT_LIMITS,
 	PALE_COUNT_BLOCKED,
