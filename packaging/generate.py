@@ -113,7 +113,7 @@ def man(commands, version, name):
                 ".TP", "125", "Pale failed, or was used wrongly: nothing ran, or what ran was ended.",
                 ".TP", "126, 127", "The command cannot be executed, or was not found.",
                 ".TP", "130", "It was interrupted.",
-                ".PP", "Of the other commands: 0; 1 for no, or for not all of it; 2 for wrong usage; 125 if Pale failed. Their "
+                ".PP", "Of the other commands: 0; 1 for no, or for not all of it; 2 for wrong usage; 125 if Pale failed or there is no such run. Their "
                 "pages say more.",
                 ".SH ENVIRONMENT",
                 ".TP", "\\fBPALE_STATE_DIR\\fP", "Where runs and their logs are kept. Default: /var/lib/pale for root, "

@@ -127,8 +127,9 @@ static int help(const struct cli_command *const *commands, int argc, char **argv
 		printf("  %-12s  %s\n", commands[i]->name, commands[i]->summary);
 	printf("\n`pale COMMAND --help` tells more. Exit statuses: 0; 1 no, or not all of it; 2 "
 	       "wrong\n"
-	       "usage; 125 Pale failed. `pale run` passes the command's on, and has some of its "
-	       "own.\n");
+	       "usage; 125 Pale failed, or there is no such run. `pale run` passes the command's "
+	       "on, and\n"
+	       "has some of its own.\n");
 	return fflush(stdout) == 0 ? 0 : CLI_EXIT_PALE;
 }
 
