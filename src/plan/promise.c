@@ -73,6 +73,17 @@ static void add_files(struct plan *p)
 			    "gid %u, or run as root",
 			    p->host.uid, p->host.gid, p->host.gid);
 	}
+	if (p->ncollect) {
+		it = add(p, AXIS_FILES, "results");
+		SAY(it->what,
+		    "%zu writable director%s copied to the host at the end; no device, no setuid "
+		    "bit, "
+		    "no link that leads out",
+		    p->ncollect, p->ncollect == 1 ? "y" : "ies");
+		SAY(it->mechanism,
+		    "a process of its own (Landlock, seccomp), openat2 beneath held directories, "
+		    "a rename a file");
+	}
 	if (counts[ACCESS_HIDE]) {
 		it = add(p, AXIS_FILES, "hide");
 		SAY(it->what, "%u hidden: empty and read-only inside", counts[ACCESS_HIDE]);

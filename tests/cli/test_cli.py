@@ -166,6 +166,7 @@ try:
           [b["item"] for b in result["best_effort"]] == promised and
           [e["item"] for e in log() if e["event"] == "best_effort.used"] == promised, result)
     check("a run has a process", result["usage"]["processes_peak"] >= 1, result)
+    says("explain tells what is collected", run("explain", "--rw", "o:/out", "--", "true"), 0, "results", "1 writable directory copied")
     says("explain of a wrong policy", run("explain", "-p", "./none.yaml"), 1, "none.yaml")
     says("explain of no such command", run("explain", "no-such-command"), 1, "no-such-command")
     says("explain, wrong usage", run("explain", "--nonsense"), 2)
