@@ -130,17 +130,13 @@ int audit_export_otlp(FILE *to, const char *id, struct pale_err *err)
 
 int audit_export_jsonl(FILE *to, const char *id, struct pale_err *err)
 {
-	_cleanup_state_ struct audit_state s = AUDIT_STATE_NONE;
-	_cleanup_close_ int log = -1;
+	_cleanup_close_ int log = audit_state_open_log(id, err);
 	const char *text;
 	size_t len;
-	int r = audit_state_open(&s, err);
+	int r;
 
-	if (r < 0)
-		return r;
-	r = audit_state_run(&s, id, O_RDONLY, NULL, &log, err);
-	if (r < 0)
-		return r;
+	if (log < 0)
+		return log;
 	_cleanup_log_lines_ struct log_lines lines = LOG_LINES(log);
 
 	while ((r = log_next(&lines, &text, &len)) > 0)

@@ -228,6 +228,16 @@ int audit_state_run(const struct audit_state *s, const char *id, int flags, int 
 	return 0;
 }
 
+int audit_state_open_log(const char *id, struct pale_err *err)
+{
+	_cleanup_state_ struct audit_state s = AUDIT_STATE_NONE;
+	int log = -1, r = audit_state_open(&s, err);
+
+	if (r == 0)
+		r = audit_state_run(&s, id, O_RDONLY, NULL, &log, err);
+	return r < 0 ? r : log;
+}
+
 static int by_name(const void *a, const void *b)
 {
 	return memcmp(a, b, AUDIT_ID_SIZE);

@@ -15,6 +15,8 @@ int audit_state_open(struct audit_state *ret, struct pale_err *err) _must_check_
 void audit_state_done(struct audit_state *s);
 #define _cleanup_state_ _cleanup_(audit_state_done)
 
+/* The log of one run, for reading. A descriptor or a negative code. */
+int audit_state_open_log(const char *id, struct pale_err *err) _must_check_;
 /* Opens runs/<id>/ and its log; either output may be NULL. PALE_E_NOTFOUND if there is no such run.
  * Nothing is followed: the log must be a regular file. */
 int audit_state_run(const struct audit_state *s, const char *id, int flags, int *ret_dir,

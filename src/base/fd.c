@@ -65,6 +65,25 @@ ssize_t fd_read_full(int fd, void *data, size_t len)
 	return (ssize_t)got;
 }
 
+ssize_t fd_pread_full(int fd, void *data, size_t len, int64_t at)
+{
+	char *p = data;
+	size_t got = 0;
+
+	while (got < len) {
+		ssize_t n = pread(fd, p + got, len - got, at + (int64_t)got);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		got += (size_t)n;
+	}
+	return (ssize_t)got;
+}
+
 int fd_send(int sock, const void *data, size_t len, const int *fds, size_t nfds)
 {
 	union {

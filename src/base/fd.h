@@ -24,6 +24,9 @@ int fd_write_all(int fd, const void *data, size_t len) _must_check_;
 /* Reads exactly len bytes unless the end comes first; the count or a negative errno. */
 ssize_t fd_read_full(int fd, void *data, size_t len) _must_check_;
 
+/* The same from an offset, which stays where it is. */
+ssize_t fd_pread_full(int fd, void *data, size_t len, int64_t at) _must_check_;
+
 /* Sends one message with nfds (at most 16) descriptors. 0 or a negative errno. */
 int fd_send(int sock, const void *data, size_t len, const int *fds, size_t nfds) _must_check_;
 

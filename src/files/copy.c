@@ -37,25 +37,6 @@ static int next_data(int fd, int64_t at, int64_t end, int64_t *ret_from, int64_t
 	return 1;
 }
 
-static ssize_t read_at(int fd, void *data, size_t len, int64_t at)
-{
-	char *p = data;
-	size_t got = 0;
-
-	while (got < len) {
-		ssize_t n = pread(fd, p + got, len - got, at + (int64_t)got);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		got += (size_t)n;
-	}
-	return (ssize_t)got;
-}
-
 static int write_at(int fd, const void *data, size_t len, int64_t at)
 {
 	const char *p = data;
@@ -114,7 +95,7 @@ int64_t copy_range(int from_fd, int64_t from_at, int to_fd, int64_t to_at, int64
 		}
 		for (at = from; at < to;) {
 			size_t want = to - at < CHUNK ? (size_t)(to - at) : CHUNK;
-			ssize_t n = read_at(from_fd, chunk, want, at);
+			ssize_t n = fd_pread_full(from_fd, chunk, want, at);
 
 			if (n < 0)
 				return n;
@@ -140,11 +121,11 @@ static int same(int a_fd, int64_t a_at, int b_fd, int64_t b_at, int64_t size, ch
 {
 	for (int64_t done = 0; done < size;) {
 		size_t want = size - done < CHUNK ? (size_t)(size - done) : CHUNK;
-		ssize_t n = read_at(a_fd, a, want, a_at + done), m;
+		ssize_t n = fd_pread_full(a_fd, a, want, a_at + done), m;
 
 		if (n < 0)
 			return (int)n;
-		m = read_at(b_fd, b, want, b_at + done);
+		m = fd_pread_full(b_fd, b, want, b_at + done);
 		if (m < 0)
 			return (int)m;
 		if (n != m || memcmp(a, b, (size_t)n) != 0)

@@ -20,6 +20,7 @@
 #include "audit/ulid.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "base/wrap.h"
 #include "confine/landlock.h"
 #include "confine/mount.h"
 #include "confine/seccomp.h"
@@ -545,27 +546,6 @@ int doctor_run(struct doctor *ret, struct pale_err *err)
 /* --- printing ----------------------------------------------------------------------------------
  */
 
-static void print_wrapped(FILE *out, const char *text, size_t indent)
-{
-	size_t column = indent;
-
-	while (*text) {
-		size_t word = strcspn(text, " ");
-
-		if (column > indent && column + 1 + word > 100) {
-			fprintf(out, "\n%*s", (int)indent, "");
-			column = indent;
-		} else if (column > indent) {
-			fputc(' ', out);
-			column++;
-		}
-		fprintf(out, "%.*s", (int)word, text);
-		column += word;
-		text += word + strspn(text + word, " ");
-	}
-	fputc('\n', out);
-}
-
 void doctor_print(const struct doctor *d, FILE *out, bool colour)
 {
 	static const char *const codes[] = {"\033[32m", "\033[33m", "\033[31m", "\033[2m"};
@@ -576,10 +556,10 @@ void doctor_print(const struct doctor *d, FILE *out, bool colour)
 
 		fprintf(out, "%-*s  %s%-*s%s  ", KEY, c->key, colour ? codes[c->state] : "", STATE,
 			state_names[c->state], colour ? "\033[0m" : "");
-		print_wrapped(out, c->what, INDENT);
+		wrap_print(out, c->what, INDENT, 100);
 		if (*c->remedy) {
 			fprintf(out, "%*s  %-*s  ", KEY, "", STATE, "remedy:");
-			print_wrapped(out, c->remedy, INDENT);
+			wrap_print(out, c->remedy, INDENT, 100);
 		}
 	}
 	fprintf(out, "\n%s\n",

@@ -41,22 +41,12 @@ struct reader {
 static int read_at(int fd, uint64_t offset, void *to, size_t len)
 {
 	uint64_t end;
-	size_t got = 0;
+	ssize_t n;
 
 	if (__builtin_add_overflow(offset, len, &end) || end > INT64_MAX)
 		return -ENOEXEC;
-	while (got < len) {
-		ssize_t n = pread(fd, (char *)to + got, len - got, (off_t)(offset + got));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			return -ENOEXEC;
-		got += (size_t)n;
-	}
-	return 0;
+	n = fd_pread_full(fd, to, len, (int64_t)offset);
+	return n < 0 ? (int)n : (size_t)n < len ? -ENOEXEC : 0;
 }
 
 /* A NUL-terminated string at offset, at most size - 1 bytes long. Its length, or a negative code.

@@ -5,6 +5,7 @@
 
 #include "audit/audit.h"
 #include "base/str.h"
+#include "base/wrap.h"
 
 static void set_text(json_t *o, const char *key, const char *s)
 {
@@ -102,37 +103,13 @@ json_t *plan_to_json(const struct plan *p)
 	return o;
 }
 
-/* Wraps text at width columns, later lines indented. */
-static void print_wrapped(FILE *out, const char *text, size_t indent, size_t width)
-{
-	size_t column = indent;
-
-	while (*text) {
-		size_t word = strcspn(text, " ");
-
-		if (column > indent && column + 1 + word > width) {
-			fprintf(out, "\n%*s", (int)indent, "");
-			column = indent;
-		} else if (column > indent) {
-			fputc(' ', out);
-			column++;
-		}
-		fprintf(out, "%.*s", (int)word, text);
-		column += word;
-		text += word;
-		while (*text == ' ')
-			text++;
-	}
-	fputc('\n', out);
-}
-
 static void print_field(FILE *out, const char *label, const char *text, const char *on,
 			const char *off)
 {
 	if (!*text)
 		return;
 	fprintf(out, "    %s%-13s%s ", on, label, off);
-	print_wrapped(out, text, 18, 100);
+	wrap_print(out, text, 18, 100);
 }
 
 void plan_print(const struct plan *p, FILE *out, bool colour, bool steps)
@@ -148,7 +125,7 @@ void plan_print(const struct plan *p, FILE *out, bool colour, bool steps)
 			if (it->axis != axis)
 				continue;
 			fprintf(out, "  %s%-15s%s ", bold, it->key, off);
-			print_wrapped(out, it->what, 18, 100);
+			wrap_print(out, it->what, 18, 100);
 			print_field(out, "by", it->mechanism, dim, off);
 			print_field(out, "fallback", it->fallback, yellow, off);
 			print_field(out, "not covered", it->uncovered, yellow, off);

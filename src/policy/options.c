@@ -233,6 +233,17 @@ bool option_in_group(const struct policy_option *o, const char *group)
 	return (size_t)(name - o->key) == len + 1 && memcmp(o->key, group, len) == 0;
 }
 
+bool option_in_entry(const struct policy_option *o, const struct policy_file *f)
+{
+	const char *text = "";
+
+	if (!option_in_group(o, "files[]"))
+		return false;
+	if (o->type == OPTION_PATH)
+		memcpy(&text, (const char *)f + o->offset, sizeof(text));
+	return text && (o->type != OPTION_SIZE || option_number(o, f) != 0);
+}
+
 const char *option_word_of(const struct option_word *words, unsigned value)
 {
 	for (; words->word; words++)

@@ -72,6 +72,8 @@ const struct policy_option *option_find(const char *key);
  * ("" at the top, "limits", "files[]"). */
 const char *option_name(const struct policy_option *o);
 bool option_in_group(const struct policy_option *o, const char *group);
+/* Is it an option of entries of `files`, and given in this one? */
+bool option_in_entry(const struct policy_option *o, const struct policy_file *f);
 
 /* Reads a scalar's text into base (the struct that o->offset belongs to). The message names the key
  * and what was expected, but not the place. For OPTION_WORDS the word is added. */

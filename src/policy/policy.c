@@ -361,13 +361,7 @@ static json_t *json_files(const struct policy *p)
 		int r = 0;
 
 		for (const struct policy_option *o = policy_options; o->key; o++) {
-			const char *text = "";
-
-			if (!option_in_group(o, "files[]"))
-				continue;
-			if (o->type == OPTION_PATH)
-				memcpy(&text, (const char *)f + o->offset, sizeof(text));
-			if (!text || (o->type == OPTION_SIZE && option_number(o, f) == 0))
+			if (!option_in_entry(o, f))
 				continue;
 			r |= json_object_set_new(entry, option_name(o), json_option(o, f));
 		}

@@ -92,13 +92,7 @@ static void add_entry(struct buf *b, const struct policy_file *f)
 
 	buf_adds(b, "  - {");
 	for (const struct policy_option *o = policy_options; o->key; o++) {
-		const char *text = "";
-
-		if (!option_in_group(o, "files[]"))
-			continue;
-		if (o->type == OPTION_PATH)
-			memcpy(&text, (const char *)f + o->offset, sizeof(text));
-		if (!text || (o->type == OPTION_SIZE && option_number(o, f) == 0))
+		if (!option_in_entry(o, f))
 			continue;
 		buf_addf(b, "%s%s: ", n++ ? ", " : "", option_name(o));
 		add_value(b, o, f);

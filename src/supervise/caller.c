@@ -105,14 +105,12 @@ static void on_command(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	/* The library's caller is gone: so is its box. */
-	if (n != (ssize_t)sizeof(c)) {
+	/* Without it the box cannot be reached, and without its caller it is not wanted. */
+	if (n != (ssize_t)sizeof(c))
 		run_unwatch(run, fd);
-		end(run, OUTCOME_DESTROYED);
-	} else if (c.kind == SUPERVISE_DESTROY)
-		end(run, OUTCOME_DESTROYED);
-	else if (c.kind == SUPERVISE_SIGNAL && !run->box.reaped &&
-		 isolation_signal(&run->box, c.value) < 0)
+	if (n != (ssize_t)sizeof(c) || c.kind == SUPERVISE_DESTROY ||
+	    (c.kind == SUPERVISE_SIGNAL && !run->box.reaped &&
+	     isolation_signal(&run->box, c.value) < 0))
 		end(run, OUTCOME_DESTROYED);
 	else if (c.kind == SUPERVISE_RESIZE)
 		terminal_resize(streams_tty(run->streams), c.rows, c.columns);

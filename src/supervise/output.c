@@ -177,6 +177,8 @@ int output_add(struct output *o, enum output_stream stream, const char *data, si
 
 		s->omitted += skip;
 		r = append(o, stream, true, data + head + skip, len - head - skip, err);
+		if (r < 0)
+			return r; /* what is counted must be there to be given up */
 		s->tail += len - head - skip;
 		trim(o, stream);
 		if (o->last && !o->last->data) {

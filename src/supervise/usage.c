@@ -124,6 +124,19 @@ static ssize_t read_at(int dir, const char *path, char *buf, size_t size)
 	return n;
 }
 
+static DIR *open_dir_of(const struct usage *u, pid_t pid, const char *name)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "%d/%s", (int)pid, name);
+	int fd = openat(u->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!dir)
+		close_fd(&fd);
+	return dir;
+}
+
 /* ---- one process ---- */
 
 /* /proc/PID/stat: time of itself and of the children that it waited for, threads, start time. */
@@ -250,17 +263,11 @@ static void children_of(struct usage *u, pid_t pid, pid_t tid, pid_t *queue, siz
 
 static void children_of_threads(struct usage *u, pid_t pid, pid_t *queue, size_t *nqueue)
 {
-	char path[32];
-
-	snprintf(path, sizeof(path), "%d/task", (int)pid);
-	int fd = openat(u->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = open_dir_of(u, pid, "task");
 	struct dirent *e;
 
-	if (!dir) {
-		close_fd(&fd);
+	if (!dir)
 		return;
-	}
 	while ((e = readdir(dir))) {
 		long tid = strtol(e->d_name, NULL, 10);
 
@@ -416,20 +423,15 @@ static bool holds_descriptors(const struct usage *u, pid_t pid, const char *fd)
  * process that only writes to them. */
 static void memfds_of(const struct usage *u, pid_t pid, struct memfds *m)
 {
-	char path[32], link[64];
-
-	snprintf(path, sizeof(path), "%d/fd", (int)pid);
-	int fd = openat(u->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	char link[64];
+	DIR *dir = open_dir_of(u, pid, "fd");
 	struct dirent *e;
 
-	if (!dir) {
-		close_fd(&fd);
+	if (!dir)
 		return;
-	}
 	while (m->looked < FDS_MAX && m->n < MEMFDS_MAX && (e = readdir(dir))) {
 		struct stat st;
-		ssize_t len = readlinkat(fd, e->d_name, link, sizeof(link) - 1);
+		ssize_t len = readlinkat(dirfd(dir), e->d_name, link, sizeof(link) - 1);
 
 		m->looked++;
 		if (len < 0)
@@ -440,7 +442,7 @@ static void memfds_of(const struct usage *u, pid_t pid, struct memfds *m)
 		if (!str_starts(link, "/memfd:") && !str_starts(link, "/dev/zero (deleted)") &&
 		    !str_starts(link, "/SYSV"))
 			continue;
-		if (fstatat(fd, e->d_name, &st, 0) < 0)
+		if (fstatat(dirfd(dir), e->d_name, &st, 0) < 0)
 			continue;
 		bool known = false;
 
