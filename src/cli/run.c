@@ -95,9 +95,8 @@ static void print_summary(struct pale_result *r)
 	if (pale_result_count(r, PALE_COUNT_UNCHANGEABLE) && pale_result_exit_status(r) != 0)
 		fprintf(stderr,
 			"pale: in the overlay are files of another owner or group than yours, "
-			"which cannot be changed inside (\"Value too large\"): chgrp them, or run "
-			"as "
-			"root\n");
+			"which cannot be changed inside (\"Value too large\"): chgrp them, or "
+			"run as root\n");
 	if (pale_result_count(r, PALE_COUNT_CHANGES))
 		fprintf(stderr, "pale: changes were kept; see `pale diff %s`\n", id);
 }
