@@ -34,8 +34,12 @@ static int walk(int at, const char *name, bool remove, unsigned depth, uint64_t 
 	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	_cleanup_(close_dir) DIR *d = fd < 0 ? NULL : fdopendir(fd);
 
-	if (!d)
-		return -errno;
+	if (!d) {
+		int r = -errno;
+
+		close_fd(&fd);
+		return r;
+	}
 	if (depth > DEPTH)
 		return -ELOOP;
 	for (struct dirent *e; (e = readdir(d));) {

@@ -479,7 +479,7 @@ static int show_link(struct places *p, const char *path, const char *target, con
 	return add_item(p, TOOLCHAIN_LINK, false, path, target, why);
 }
 
-int places_walk(struct places *p, const char *path, bool named, const char *why, struct place *ret)
+int places_walk(struct places *p, const char *path, bool named, const char *why, struct walked *ret)
 {
 	char rest[PATH_MAX * 2], cur[PATH_MAX] = "/";
 	bool have_place = false;

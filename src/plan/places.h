@@ -20,7 +20,7 @@ struct places {
 	bool tainted;
 };
 
-struct place {
+struct walked {
 	char path[PATH_MAX]; /* canonical directory + the last name, which may be a link */
 	char real[PATH_MAX]; /* where it ends */
 };
@@ -33,7 +33,7 @@ const char *places_cwd(struct places *p);  /* canonical */
  * is the words of a file, and each link in it must be there. 0, or a negative errno of which
  * nothing is said yet; -ECANCELED: p->err is set. */
 int places_walk(struct places *p, const char *path, bool named, const char *why,
-		struct place *ret) _must_check_;
+		struct walked *ret) _must_check_;
 
 /* Inside at this same path already: the host image, the policy's entries, what was added so far. */
 bool places_visible(struct places *p, const char *path);

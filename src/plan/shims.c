@@ -146,7 +146,7 @@ static int resolve_family(struct places *p, const struct family *f, const char *
 }
 
 /* ROOT/shims/NAME, a shell script. 0 if it is none. */
-static int family_shim(struct places *p, const struct place *at, char ret[static PATH_MAX])
+static int family_shim(struct places *p, const struct walked *at, char ret[static PATH_MAX])
 {
 	_cleanup_buf_ struct buf text = BUF_INIT(MAX_FILE);
 	char dir[PATH_MAX], root[PATH_MAX];
@@ -237,7 +237,7 @@ static void rustup_setting(struct places *p, const char *rustup_home, char ret[s
 	}
 }
 
-static int rustup_shim(struct places *p, const struct place *at, char ret[static PATH_MAX])
+static int rustup_shim(struct places *p, const struct walked *at, char ret[static PATH_MAX])
 {
 	const char *program = path_base(at->path), *home = places_getenv(p, "RUSTUP_HOME");
 	const char *name, *first = p->req->first_arg;
@@ -318,7 +318,7 @@ static void free_json(json_t **j)
 	json_decref(*j);
 }
 
-static int volta_shim(struct places *p, const struct place *at, char ret[static PATH_MAX])
+static int volta_shim(struct places *p, const struct walked *at, char ret[static PATH_MAX])
 {
 	const char *program = path_base(at->path), *home = places_getenv(p, "VOLTA_HOME");
 	_cleanup_(free_json) json_t *platform = NULL, *bin = NULL;
@@ -369,7 +369,7 @@ static int volta_shim(struct places *p, const struct place *at, char ret[static 
 	return 1;
 }
 
-int shims_resolve(struct places *p, const struct place *at, char ret[static PATH_MAX])
+int shims_resolve(struct places *p, const struct walked *at, char ret[static PATH_MAX])
 {
 	int r = family_shim(p, at, ret);
 

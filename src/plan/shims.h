@@ -8,4 +8,5 @@
 /* If at is such a program, called by the name in the last part of at->path, the path of the real
  * one is stored. 1: it is; 0: it is not; 2: the manager would look further in $PATH, after the
  * directory of at; or a negative code with p->err set. */
-int shims_resolve(struct places *p, const struct place *at, char ret[static PATH_MAX]) _must_check_;
+int shims_resolve(struct places *p, const struct walked *at,
+		  char ret[static PATH_MAX]) _must_check_;

@@ -259,7 +259,7 @@ static int find_library(struct places *p, const char *program, const char *name,
 	for (const char *at = paths; at && *at;) {
 		size_t n = strcspn(at, ":");
 		char dir[PATH_MAX], path[PATH_MAX];
-		struct place where;
+		struct walked where;
 		struct elf_info info;
 		int fd, r;
 
@@ -345,7 +345,7 @@ static int libraries(struct places *p, const char *program, const struct elf_inf
 static int elf_program(struct places *p, const char *real)
 {
 	struct elf_info info, loader;
-	struct place at;
+	struct walked at;
 	char why[192];
 	int fd = open_elf(real, &info), r;
 
@@ -483,7 +483,7 @@ static int resolve(struct places *p, const char *path, bool named, const char *u
 {
 	char head[1024], why[192], real_program[PATH_MAX], dir[PATH_MAX];
 	size_t before = p->out->nitems;
-	struct place at;
+	struct walked at;
 	struct stat st;
 	char kind;
 	int r;
@@ -614,7 +614,7 @@ static int find_script(struct places *p)
 	const char *script = p->req->script;
 	char path[PATH_MAX], why[] = "the script";
 	bool was_tainted = p->tainted;
-	struct place at;
+	struct walked at;
 	struct stat st;
 	int r;
 

@@ -1,3 +1,4 @@
+/* Runs a filter as the kernel would: see sim.h. In the tests only. */
 #include "sim.h"
 
 #include <string.h>
