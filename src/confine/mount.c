@@ -21,26 +21,18 @@ int mount_clone(int fd, bool recursive)
 	return tree < 0 ? -errno : (int)tree;
 }
 
-static int setattr(int tree, struct mount_attr *attr, bool recursive)
-{
-	long r = syscall(SYS_mount_setattr, tree, "",
-			 AT_EMPTY_PATH | (recursive ? AT_RECURSIVE_FLAG : 0), attr, sizeof(*attr));
-
-	return r < 0 ? -errno : 0;
-}
-
-int mount_restrict(int tree, uint64_t attributes, bool recursive)
+int mount_restrict(int tree, uint64_t attributes, int userns_fd, bool recursive)
 {
 	struct mount_attr attr = {.attr_set = attributes};
 
-	return setattr(tree, &attr, recursive);
-}
-
-int mount_idmap(int tree, int userns_fd, bool recursive)
-{
-	struct mount_attr attr = {.attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (__u64)userns_fd};
-
-	return setattr(tree, &attr, recursive);
+	if (userns_fd >= 0) {
+		attr.attr_set |= MOUNT_ATTR_IDMAP;
+		attr.userns_fd = (__u64)userns_fd;
+	}
+	return syscall(SYS_mount_setattr, tree, "",
+		       AT_EMPTY_PATH | (recursive ? AT_RECURSIVE_FLAG : 0), &attr, sizeof(attr)) < 0
+		       ? -errno
+		       : 0;
 }
 
 int mount_new(const char *type, const char *const *options, uint64_t attributes)

@@ -11,11 +11,10 @@
  * without, -EINVAL if the kernel would thereby uncover something. */
 int mount_clone(int fd, bool recursive);
 
-/* Adds MOUNT_ATTR_* flags, to everything below too if recursive. */
-int mount_restrict(int tree, uint64_t attributes, bool recursive);
-
-/* Shows the mount's ids through userns_fd's mapping (mount_setattr(2), MOUNT_ATTR_IDMAP). */
-int mount_idmap(int tree, int userns_fd, bool recursive);
+/* Adds MOUNT_ATTR_* flags, to everything below too if recursive; and, if userns_fd is not -1, shows
+ * the mount's ids through that user namespace's mapping (mount_setattr(2), MOUNT_ATTR_IDMAP). All
+ * of it or nothing. */
+int mount_restrict(int tree, uint64_t attributes, int userns_fd, bool recursive);
 
 /* A new detached mount of a file system; options are name, value, ..., NULL (value NULL: a flag).
  */

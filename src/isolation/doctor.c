@@ -181,7 +181,7 @@ static int try_idmap(const void *arg)
 	tree = usr < 0 ? -errno : mount_clone(usr, true);
 	if (tree < 0)
 		return -tree;
-	r = mount_idmap(tree, userns, true);
+	r = mount_restrict(tree, 0, userns, true);
 	return r < 0 ? -r : 0;
 }
 

@@ -60,7 +60,7 @@ if (top / "tests/packages").exists():
     wanted |= {line.split("#")[0].strip() for line in text("tests/packages").splitlines()} - {""}
 check("docs/DEPENDENCIES.md has each package", [f"{p} is not named" for p in wanted if f"`{p}`" not in dependencies])
 LIBRARIES = {"yaml-0.1": "libyaml-dev", "jansson": "libjansson-dev", "libevent_core": "libevent-dev", "libmd": "libmd-dev",
-             "libcap": "libcap-dev", "sqlite3": "libsqlite3-dev", "libseccomp": "libseccomp-dev", "libgit2": "libgit2-dev",
+             "sqlite3": "libsqlite3-dev", "libseccomp": "libseccomp-dev", "libgit2": "libgit2-dev",
              "cmocka": "libcmocka-dev", "threads": "libc6-dev"}
 used = {name for path in [top / "meson.build", *top.glob("src/**/meson.build"), *top.glob("tests/**/meson.build")]
         for name in re.findall(r"\bdependency\('([^']+)'", path.read_text(encoding="utf-8"))}

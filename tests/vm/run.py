@@ -15,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SUITE = 'bookworm'
 KERNEL = 'linux-image-cloud-amd64'
 PACKAGES = ('systemd,systemd-sysv,dbus,dbus-user-session,libpam-systemd,python3,passwd,util-linux,'
-            'procps,libcmocka0,libjansson4,libyaml-0-2,libevent-core-2.1-7,libmd0,libcap2,libsqlite3-0')
+            'procps,libcmocka0,libjansson4,libyaml-0-2,libevent-core-2.1-7,libmd0,libsqlite3-0')
 MODULES = ('virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci virtio_blk '
            'crc32c_generic libcrc32c erofs overlay').split()
 PROGRAMS = {'test-cgroup-live': 'tests/cgroup/test-cgroup-live', 'pale': 'src/cli/pale'}

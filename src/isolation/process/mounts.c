@@ -365,7 +365,7 @@ static int step_hide(struct mounts *m, const struct step *s, struct pale_err *er
 	r = tree < 0
 		    ? tree
 		    : mount_restrict(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID,
-				     false);
+				     -1, false);
 	if (r == 0)
 		r = mount_move(tree, at, "");
 	return r < 0 ? fail(err, s, -r, "cannot hide") : 0;
@@ -383,7 +383,7 @@ static int step_cover(struct mounts *m, const struct step *s, struct pale_err *e
 	if (fd < 0)
 		return fail(err, s, -fd, "cannot make the view");
 	tree = mount_clone(fd, false);
-	r = tree < 0 ? tree : mount_restrict(tree, MOUNT_ATTR_RDONLY, false);
+	r = tree < 0 ? tree : mount_restrict(tree, MOUNT_ATTR_RDONLY, -1, false);
 	if (r < 0)
 		return fail(err, s, -r, "cannot mount the view");
 	m->view_fds[s->index] = take_fd(&fd);
@@ -411,7 +411,7 @@ static int step_readonly(const struct step *s, struct pale_err *err)
 	int r;
 
 	root = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	r = root < 0 ? -errno : mount_restrict(root, MOUNT_ATTR_RDONLY, false);
+	r = root < 0 ? -errno : mount_restrict(root, MOUNT_ATTR_RDONLY, -1, false);
 	return r < 0 ? fail(err, s, -r, "cannot make the root read-only") : 0;
 }
 

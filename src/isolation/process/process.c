@@ -215,7 +215,7 @@ int isolation_start(const struct plan *plan, int cgroup_fd, struct box *ret, str
 
 int isolation_join(struct box *box, const int *fds, size_t n, struct pale_err *err)
 {
-	struct source_packet packet = {.step = (uint32_t)n};
+	struct source_packet packet = {.count = (uint32_t)n};
 	int r = fd_send(box->control_fd, &packet, sizeof(packet), fds, n);
 
 	/* It died: isolation_ready() hears why. */
@@ -256,7 +256,7 @@ static int place_fd(struct box *box, const struct setup_packet *p, int fd)
  * descriptors. */
 static size_t take_listener(struct box *box, const struct setup_packet *p, int *ret_fd)
 {
-	struct source_packet taken = {.step = SOURCE_PACKET_END};
+	struct source_packet taken = {.count = SOURCE_PACKET_END};
 
 	*ret_fd = (int)syscall(SYS_pidfd_getfd, box->pidfd, (int)p->index, 0);
 	if (*ret_fd >= 0 && fd_send(box->control_fd, &taken, sizeof(taken), NULL, 0) < 0)

@@ -35,10 +35,13 @@ struct setup_packet {
 	uint32_t index;
 };
 
-/* The supervisor's packets to the child of a root's box: one a source (with its mount), then one
- * without. */
+/* The supervisor's packets to the child, with at most SOURCES_A_PACKET descriptors: for root's box,
+ * one without when its ids are mapped, then the mounts of the sources by their steps, then the end;
+ * the descriptors of its control groups; and the word that its listener was taken. */
+#define SOURCES_A_PACKET 16
 struct source_packet {
-	uint32_t step;
+	uint32_t count;
+	uint32_t step[SOURCES_A_PACKET];
 };
 #define SOURCE_PACKET_END UINT32_MAX
 

@@ -43,24 +43,14 @@ static int report(const struct setup *s, enum setup_fd what, unsigned index, int
 }
 
 /* Root: the supervisor maps the ids and makes the mounts of the sources, then lets us go on. */
-static int receive_sources(const struct setup *s, struct mounts *m, struct pale_err *err)
+static int await_ids(const struct setup *s, struct pale_err *err)
 {
-	for (;;) {
-		struct source_packet packet;
-		size_t nfds = 0;
-		int fd = -1;
-		ssize_t n = fd_recv(s->control_fd, &packet, sizeof(packet), &fd, 1, &nfds);
+	struct source_packet packet;
+	ssize_t n = fd_recv(s->control_fd, &packet, sizeof(packet), NULL, 0, NULL);
 
-		if (n != (ssize_t)sizeof(packet))
-			return err_set(err, PALE_E_SYSTEM, STAGE, n < 0 ? (int)-n : 0,
-				       "the supervisor went away");
-		if (packet.step == SOURCE_PACKET_END)
-			break;
-		if (nfds != 1 || packet.step >= s->plan->nsteps)
-			return err_set(err, PALE_E_SYSTEM, STAGE, 0,
-				       "a malformed packet from the supervisor");
-		m->sources[packet.step] = fd;
-	}
+	if (n != (ssize_t)sizeof(packet) || packet.count != 0)
+		return err_set(err, PALE_E_SYSTEM, STAGE, n < 0 ? (int)-n : 0,
+			       "the supervisor went away");
 	/* Become root of the box's range, so that what is made here has an owner in it. */
 	if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno,
@@ -92,10 +82,40 @@ static int join_cgroup(const struct setup *s, struct pale_err *err)
 		     : 0;
 }
 
+/* Root: the mounts of the sources, made by the supervisor meanwhile. */
+static int receive_sources(const struct setup *s, struct mounts *m, struct pale_err *err)
+{
+	for (;;) {
+		struct source_packet packet;
+		int fds[SOURCES_A_PACKET];
+		size_t nfds = 0;
+		ssize_t n = fd_recv(s->control_fd, &packet, sizeof(packet), fds, SOURCES_A_PACKET,
+				    &nfds);
+
+		if (n != (ssize_t)sizeof(packet))
+			return err_set(err, PALE_E_SYSTEM, STAGE, n < 0 ? (int)-n : 0,
+				       "the supervisor went away");
+		if (packet.count == SOURCE_PACKET_END)
+			return 0;
+		if (nfds != packet.count)
+			return err_set(err, PALE_E_SYSTEM, STAGE, 0,
+				       "a malformed packet from the supervisor");
+		for (size_t i = 0; i < nfds; i++) {
+			if (packet.step[i] >= s->plan->nsteps)
+				return err_set(err, PALE_E_SYSTEM, STAGE, 0,
+					       "a malformed packet from the supervisor");
+			m->sources[packet.step[i]] = fds[i];
+		}
+	}
+}
+
 static int set_up_files(const struct setup *s, struct mounts *m, struct pale_err *err)
 {
 	const struct plan *plan = s->plan;
-	int r = mounts_open_sources(m, err), shm = -1;
+	int r = plan->user_range ? receive_sources(s, m, err) : 0, shm = -1;
+
+	if (r == 0)
+		r = mounts_open_sources(m, err);
 
 	for (size_t i = 0; r == 0 && i < plan->nsteps; i++)
 		r = mounts_step(m, &plan->steps[i], i, err);
@@ -248,7 +268,7 @@ static int setup(const struct setup *s, struct pale_err *err)
 	/* What is made below has the modes that the plan says, whatever the caller's umask is. */
 	umask(0);
 	r = plan->user_range
-		    ? receive_sources(s, &m, err)
+		    ? await_ids(s, err)
 		    : userns_map_self(plan->host.uid, plan->host.gid, plan->uid, plan->gid, err);
 	if (r == 0)
 		r = network_start(&network, err);

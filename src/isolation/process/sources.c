@@ -60,15 +60,16 @@ static int clone_restricted(const struct step *s, int fd, int userns_fd, struct 
 			       QUOTED(s->source));
 	/* Not every file system can map ids. Its files then show as nobody's, which takes nothing
 	 * but convenience away; but the box's user must be able to use what was given to it. */
-	r = userns_fd < 0 ? 0 : mount_idmap(tree, userns_fd, recursive);
-	if (r < 0 && s->swap_owner)
+	r = mount_restrict(tree, flags, userns_fd, recursive);
+	if (r < 0 && userns_fd >= 0 && s->swap_owner)
 		return err_set(
 			err, PALE_E_HOST, STAGE, -r,
 			"the file system of %s cannot show its owner as the box's user (id-mapped "
 			"mounts); "
 			"run pale as the user who owns it, or keep it on ext4, xfs, btrfs or tmpfs",
 			QUOTED(s->source));
-	r = mount_restrict(tree, flags, recursive);
+	if (r < 0 && userns_fd >= 0)
+		r = mount_restrict(tree, flags, -1, recursive);
 	if (r < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, -r,
 			       "cannot make the mount of %s read-only", QUOTED(s->source));
@@ -83,37 +84,70 @@ int source_open(const struct step *s, struct pale_err *err)
 	return fd < 0 ? fd : clone_restricted(s, fd, -1, err);
 }
 
+/* What waits to be sent: one packet is dearer than all that is in it. */
+struct batch {
+	struct source_packet packet;
+	int fds[SOURCES_A_PACKET];
+};
+
+static void batch_done(struct batch *b)
+{
+	for (uint32_t i = 0; i < b->packet.count; i++)
+		close(b->fds[i]);
+	b->packet.count = 0;
+}
+
+static int batch_send(struct batch *b, int control_fd, struct pale_err *err)
+{
+	int r = fd_send(control_fd, &b->packet, sizeof(b->packet), b->fds, b->packet.count);
+
+	batch_done(b);
+	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot hand over the mounts") : 0;
+}
+
+static int open_mapped(const struct plan *plan, const struct step *s, int userns_fd, unsigned base,
+		       struct pale_err *err)
+{
+	_cleanup_close_ int fd = -1, swapped = -1;
+	struct stat st;
+
+	fd = open_checked(s, &st, err);
+	if (fd < 0)
+		return fd;
+	if (s->swap_owner) {
+		swapped = userns_swapped(base, plan->uid, st.st_uid, plan->gid, st.st_gid, err);
+		if (swapped < 0)
+			return swapped;
+	}
+	return clone_restricted(s, fd, swapped >= 0 ? swapped : userns_fd, err);
+}
+
 int source_send_mapped(const struct plan *plan, int userns_fd, unsigned base, int control_fd,
 		       struct pale_err *err)
 {
-	struct source_packet end = {.step = SOURCE_PACKET_END};
-	int r;
+	struct source_packet end = {.count = SOURCE_PACKET_END};
+	_cleanup_(batch_done) struct batch b = {.packet = {.count = 0}};
+	int r = batch_send(&b, control_fd, err); /* the ids are mapped */
 
-	for (size_t i = 0; i < plan->nsteps; i++) {
+	for (size_t i = 0; r == 0 && i < plan->nsteps; i++) {
 		const struct step *s = &plan->steps[i];
-		struct source_packet packet = {.step = (uint32_t)i};
-		_cleanup_close_ int fd = -1, tree = -1, swapped = -1;
-		struct stat st;
+		int tree;
 
 		/* Device nodes belong to everyone; devtmpfs cannot map ids. */
 		if (!s->source || s->device)
 			continue;
-		fd = open_checked(s, &st, err);
-		if (fd < 0)
-			return fd;
-		if (s->swap_owner) {
-			swapped = userns_swapped(base, plan->uid, st.st_uid, plan->gid, st.st_gid,
-						 err);
-			if (swapped < 0)
-				return swapped;
-		}
-		tree = clone_restricted(s, fd, swapped >= 0 ? swapped : userns_fd, err);
+		tree = open_mapped(plan, s, userns_fd, base, err);
 		if (tree < 0)
 			return tree;
-		r = fd_send(control_fd, &packet, sizeof(packet), &tree, 1);
-		if (r < 0)
-			return err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot hand over a mount");
+		b.packet.step[b.packet.count] = (uint32_t)i;
+		b.fds[b.packet.count++] = tree;
+		if (b.packet.count == SOURCES_A_PACKET)
+			r = batch_send(&b, control_fd, err);
 	}
+	if (r == 0 && b.packet.count)
+		r = batch_send(&b, control_fd, err);
+	if (r < 0)
+		return r;
 	r = fd_send(control_fd, &end, sizeof(end), NULL, 0);
 	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot hand over the mounts") : 0;
 }
