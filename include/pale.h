@@ -315,10 +315,19 @@ PALE_EXPORT int pale_audit_ids(const char *since, int (*fn)(void *arg, const cha
 #define PALE_SHOW_JSON 64u /* the events as JSON lines */
 PALE_EXPORT int pale_audit_show(const char *id, FILE *out, unsigned flags, size_t width,
 				struct pale_err *err);
-/* The last ten events of a run, and with `on` what follows until its end; id NULL: of every live
- * run, and those that start meanwhile. fn is called with the event as a line of JSON; with NULL for
- * json if that run's log is damaged; with NULL for both whenever that is all for now. It returns
- * other than 0 to stop. */
+struct pale_audit_tail {
+	size_t size;	/* sizeof(struct pale_audit_tail) */
+	const char *id; /* of the run; NULL: every live run, and those that start meanwhile */
+	bool on;	/* what follows too, until the run's end */
+	uint64_t last;	/* so many events of what is in the log already are told; UINT64_MAX: all */
+};
+/* The last events of a run, and what follows. fn is called with the event as a line of JSON; with
+ * NULL for json if that run's log is damaged; with NULL for both whenever that is all for now. It
+ * returns other than 0 to stop. how NULL: every live run, and nothing of what was before. */
+PALE_EXPORT int pale_audit_tail(const struct pale_audit_tail *how,
+				int (*fn)(void *arg, const char *id, const char *json), void *arg,
+				struct pale_err *err);
+/* The same with the last ten events of each run. */
 PALE_EXPORT int pale_audit_follow(const char *id, bool on,
 				  int (*fn)(void *arg, const char *id, const char *json), void *arg,
 				  struct pale_err *err);

@@ -167,7 +167,19 @@ int pale_audit_follow(const char *id, bool on,
 	NEED_ERR(err);
 	struct follower f = {fn, arg};
 
-	return audit_follow(id, on, follow_one, &f, err);
+	return audit_follow(id, on, 10, follow_one, &f, err);
+}
+
+int pale_audit_tail(const struct pale_audit_tail *how,
+		    int (*fn)(void *arg, const char *id, const char *json), void *arg,
+		    struct pale_err *err)
+{
+	NEED_ERR(err);
+	struct follower f = {fn, arg};
+	struct pale_audit_tail h = {0};
+	int r = api_take(&h, sizeof(h), how, "struct pale_audit_tail", err);
+
+	return r < 0 ? r : audit_follow(h.id, !h.id || h.on, h.last, follow_one, &f, err);
 }
 
 int pale_audit_print(const char *json, FILE *out, unsigned flags, size_t width,

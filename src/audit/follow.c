@@ -12,7 +12,7 @@
 
 #define STAGE "audit"
 
-enum { TAILS = 256, LAST = 10 };
+enum { TAILS = 256 };
 
 struct tail {
 	char id[AUDIT_ID_SIZE];
@@ -100,8 +100,18 @@ static void follow_done(struct follow *f)
 	audit_state_done(&f->state);
 }
 
-/* The last LAST lines of a run: its lines are counted first. */
-static int tell_last(struct follow *f, struct tail *t)
+/* Whether a line that is not told is the run's last event but for what is done with its changes
+ * later. Text of the box's has no quotes of its own: a line is parsed only if it may be. */
+static bool is_end(const char *text, size_t len)
+{
+	_cleanup_line_ struct chain_line line = {0};
+
+	return memmem(text, len, "\"box.end\"", 9) && !chain_parse(text, len, &line) &&
+	       strcmp(line.event, "box.end") == 0;
+}
+
+/* Passes over all but the last lines of a run: its lines are counted first. */
+static int skip_to_last(struct tail *t, uint64_t last)
 {
 	struct log_lines count = LOG_LINES(t->log);
 	const char *text;
@@ -112,19 +122,23 @@ static int tell_last(struct follow *f, struct tail *t)
 	while (log_next(&count, &text, &len) > 0)
 		n++;
 	log_lines_done(&count);
-	for (; n > LAST && r >= 0; n--)
+	for (; n > last; n--) {
 		r = log_next(&t->lines, &text, &len);
-	return r < 0 ? r : drain(f, t);
+		if (r <= 0)
+			return r;
+		t->ended |= is_end(text, len);
+	}
+	return 0;
 }
 
 /* Waits for changes; a second is the longest, since the first line of a run that has just been made
  * may come before our watch. */
-static int follow_on(struct follow *f)
+static int follow_on(struct follow *f, uint64_t last)
 {
 	char events[4096] __attribute__((aligned(8)));
 	int r;
 
-	for (;;) {
+	for (bool began = f->many;; began = false) {
 		struct pollfd p = {.fd = f->inotify, .events = POLLIN};
 		bool any = false;
 
@@ -138,6 +152,10 @@ static int follow_on(struct follow *f)
 			for (size_t i = 0; i < n; i++)
 				(void)!add_tail(f, ids[i], NULL);
 			free(ids);
+			/* What is live already has a past; what starts later is told as a whole. */
+			for (size_t i = 0; began && i < f->n; i++)
+				if (f->tails[i].log >= 0)
+					(void)!skip_to_last(&f->tails[i], last);
 		}
 		for (size_t i = 0; i < f->n; i++) {
 			struct tail *t = &f->tails[i];
@@ -164,7 +182,8 @@ static int follow_on(struct follow *f)
 	}
 }
 
-int audit_follow(const char *id, bool on, audit_follower *fn, void *arg, struct pale_err *err)
+int audit_follow(const char *id, bool on, uint64_t last, audit_follower *fn, void *arg,
+		 struct pale_err *err)
 {
 	_cleanup_free_ struct follow *f = calloc(1, sizeof(*f));
 	char active[4200];
@@ -185,9 +204,11 @@ int audit_follow(const char *id, bool on, audit_follower *fn, void *arg, struct 
 	if (r == 0 && id)
 		r = add_tail(f, id, err);
 	if (r == 0) {
-		r = id ? tell_last(f, &f->tails[0]) : 0;
+		r = id ? skip_to_last(&f->tails[0], last) : 0;
+		if (r == 0 && id)
+			r = drain(f, &f->tails[0]);
 		if (r == 0 && (f->many || (on && !f->tails[0].ended)))
-			r = follow_on(f);
+			r = follow_on(f, last);
 		if (r < 0)
 			r = err_set(err, PALE_E_SYSTEM, STAGE, -r, "reading the logs");
 	}

@@ -103,6 +103,8 @@ const struct cli_command cli_apply_command = {
 		"directory of\n"
 		"such files, like .vscode) as PATH to apply it.\n"
 		"\n"
+		"Letters: as of `pale diff`, and t where only the times are new.\n"
+		"\n"
 		"A file that changed on the host since the run began is a conflict and is left "
 		"alone.\n"
 		"Applying again is harmless: what is there already is recognised.\n"

@@ -1,13 +1,11 @@
-/* pale audit: lists, checks, exports and prunes the logs of runs. Runs with the caller's privileges
- * and outside any box; what it shows may come from a box and is escaped. Showing and following
- * single runs is in audit_show.c. */
+/* pale audit: checks, exports and prunes the logs of runs. Runs with the caller's privileges and
+ * outside any box; what it shows may come from a box and is escaped. Listing runs is in
+ * audit_list.c, showing and following single ones in audit_show.c. */
 #include "cli/audit.h"
 
-#include <jansson.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "base/clock.h"
 #include "base/num.h"
 #include "base/str.h"
 
@@ -24,15 +22,14 @@ int cli_audit_run(const struct cli_args *args, char ret[PALE_ID_SIZE], struct pa
 	return pale_audit_find(args->argc ? args->argv[0] : "last", ret, err);
 }
 
-/* The colours in which events of this severity are shown everywhere. */
-static const char *colour_on(enum pale_severity s, bool colour)
+const char *cli_severity_on(enum pale_severity s, bool colour)
 {
 	static const char *const codes[] = {"", "\033[1;31m", "\033[1;33m", "\033[1;35m"};
 
 	return colour ? codes[s] : "";
 }
 
-static const char *colour_off(bool colour)
+const char *cli_severity_off(bool colour)
 {
 	return colour ? "\033[0m" : "";
 }
@@ -54,43 +51,7 @@ int cli_flushed(int status)
 	return CLI_EXIT_PALE;
 }
 
-/* list */
-
-enum { OPT_SINCE = 1, OPT_OUTCOME, OPT_EVENT, OPT_JSON, OPT_N };
-/* As pale_result_outcome() gives them, in words without blanks. */
-#define OUTCOMES                                                                               \
-	"exit|signal|wall-time|cpu-time|memory|file-size|output|interrupted|destroyed|failed|" \
-	"running|lost"
-static const struct cli_option list_options[] = {
-	{OPT_SINCE, 0, "since", "TIME", "runs started since then: 1h, 30d, 2026-01-31"},
-	{OPT_OUTCOME, 0, "outcome", "OUTCOME",
-	 "only runs that ended so, such as exit, signal, wall-time, memory, or that are running",
-	 .complete = OUTCOMES},
-	{OPT_EVENT, 0, "event", "NAME", "only runs with this event (network.blocked ...)"},
-	{OPT_N, 'n', "number", "N", "at most N runs, the newest (default 50; 0: all)"},
-	{OPT_JSON, 0, "json", NULL, "one JSON object a run"},
-	{0},
-};
-
-struct list_out {
-	bool json, colour;
-	size_t width, n;
-};
-
-static void print_duration(char out[static 32], int64_t ms)
-{
-	if (ms < 0)
-		snprintf(out, 32, "-");
-	else if (ms < 1000)
-		snprintf(out, 32, "%d ms", (int)ms);
-	else if (ms < 600000)
-		snprintf(out, 32, "%.1f s", (double)ms / 1000);
-	else
-		snprintf(out, 32, "%lld min", (long long)ms / 60000);
-}
-
-/* Texts of a log are valid UTF-8, but for one that was tampered with. */
-static json_t *text_or_null(const char *s)
+json_t *cli_text_or_null(const char *s)
 {
 	char safe[4096];
 
@@ -101,141 +62,13 @@ static json_t *text_or_null(const char *s)
 	return json_string(str_escape_into(safe, sizeof(safe), s, strlen(s)));
 }
 
-static int list_json(const struct pale_audit_run *r)
+int cli_json_line(json_t *o)
 {
-	json_t *o = json_pack(
-		"{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:o, s:o, s:o}",
-		"id", r->id, "started", text_or_null(r->started), "ended", text_or_null(r->ended),
-		"outcome", text_or_null(r->outcome), "status",
-		r->status < 0 ? json_null() : json_integer(r->status), "wall_ms",
-		r->wall_ms < 0 ? json_null() : json_integer(r->wall_ms), "blocked",
-		(json_int_t)r->blocked, "limits", (json_int_t)r->limits, "errors",
-		(json_int_t)r->errors, "lines", (json_int_t)r->lines, "unapplied", r->unapplied,
-		"live", r->live, "lost", r->lost, "command", text_or_null(r->command), "policy",
-		text_or_null(r->policy), "damaged", text_or_null(r->damaged));
 	int failed = !o || json_dumpf(o, stdout, JSON_COMPACT | JSON_ENSURE_ASCII) < 0 ||
 		     putchar('\n') == EOF;
 
 	json_decref(o);
 	return failed ? -PALE_E_SYSTEM : 0;
-}
-
-static int list_row(void *arg, const struct pale_audit_run *r)
-{
-	struct list_out *o = arg;
-	char started[CLOCK_LOCAL], wall[32], outcome[32], command[512], blocked[24] = "-";
-
-	if (o->json)
-		return list_json(r);
-	if (o->n++ == 0)
-		printf("%-26s  %-19s  %8s  %-18s  %7s  %s\n", "RUN", "STARTED", "TIME", "OUTCOME",
-		       "BLOCKED", "COMMAND");
-	clock_local_text(r->started ? r->started : "-", started);
-	print_duration(wall, r->wall_ms);
-	str_escape_into(outcome, 20, r->outcome, strlen(r->outcome));
-	if (strcmp(outcome, "exit") == 0 && r->status >= 0)
-		snprintf(outcome, sizeof(outcome), "exit %d", (int)r->status);
-	if (r->blocked)
-		snprintf(blocked, sizeof(blocked), "%lu", r->blocked);
-	/* Cut where the terminal ends, so that a table stays one. */
-	size_t room = o->width > 26 + 2 + 19 + 2 + 8 + 2 + 18 + 2 + 7 + 2 + 12
-			      ? o->width - (26 + 2 + 19 + 2 + 8 + 2 + 18 + 2 + 7 + 2)
-			      : 100;
-
-	str_escape_into(command, room + 1 < sizeof(command) ? room + 1 : sizeof(command),
-			r->command ? r->command : "", r->command ? strlen(r->command) : 0);
-	enum pale_severity of_outcome = r->damaged || r->lost || r->errors ? PALE_ERROR
-					: r->limits			   ? PALE_LIMIT
-									   : PALE_INFO;
-
-	printf("%-26s  %-19s  %8s  %s%-18s%s  %s%7s%s  %s%s\n", r->id, started, wall,
-	       colour_on(of_outcome, o->colour), outcome, colour_off(o->colour),
-	       colour_on(r->blocked ? PALE_BLOCKED : PALE_INFO, o->colour), blocked,
-	       colour_off(o->colour), command,
-	       r->damaged     ? "  [log damaged]"
-	       : r->unapplied ? "  [changes kept]"
-			      : "");
-	return 0;
-}
-
-/* "wall-time", "wall time" or the limit's name, "wall", to "wall time"; -1: there is none such. */
-static int outcome_named(const char *name, char out[static 32])
-{
-	size_t len = strlen(name);
-
-	for (const char *at = OUTCOMES; *at; at += strspn(at, "|")) {
-		size_t n = strcspn(at, "|"), i = 0;
-
-		while (i < n && i < len && (at[i] == name[i] || (at[i] == '-' && name[i] == ' ')))
-			i++;
-		if (i == len && len > 0 && (i == n || at[i] == '-')) {
-			snprintf(out, 32, "%.*s", (int)n, at);
-			for (char *dash = out; (dash = strchr(dash, '-'));)
-				*dash = ' ';
-			return 0;
-		}
-		at += n;
-	}
-	return -1;
-}
-
-static int list_run(int argc, char **argv);
-static const struct cli_command list_command = {
-	.name = "audit list",
-	.summary = "list runs, the newest first",
-	.usage = "[OPTION...]",
-	.help = "Lists runs, the newest first, with how they ended and how many attempts were "
-		"blocked.\n"
-		"\n"
-		"  pale audit list --since 1h\n"
-		"  pale audit list --event network.blocked --json",
-	.options = list_options,
-	.run = list_run,
-};
-
-static int list_run(int argc, char **argv)
-{
-	_cleanup_cli_args_ struct cli_args args = CLI_ARGS(&list_command, argc, argv);
-	struct list_out out = {.colour = cli_colour(stdout), .width = cli_width(stdout)};
-	struct pale_audit_filter filter = {.size = sizeof(filter), .limit = 50};
-	struct pale_err err = {0};
-	const char *value;
-	char outcome[32];
-	uint64_t n;
-	int id;
-
-	while ((id = cli_next(&args, &value)) > 0)
-		switch (id) {
-		case OPT_SINCE: filter.since = value; break;
-		case OPT_OUTCOME:
-			if (outcome_named(value, outcome) < 0)
-				return cli_usage("audit list", "--outcome %s: one of %s",
-						 QUOTED(value), OUTCOMES);
-			filter.outcome = outcome;
-			break;
-		case OPT_EVENT: filter.event = value; break;
-		case OPT_N:
-			if (num_parse_u64(value, 1000000000, &n) < 0)
-				return cli_usage("audit list", "-n %s: not a number",
-						 QUOTED(value));
-			filter.limit = (size_t)n;
-			break;
-		case OPT_JSON: out.json = true; break;
-		}
-	if (id < 0)
-		return args.status;
-	if (args.argc)
-		return cli_usage("audit list", "it takes no operand: %s", QUOTED(args.argv[0]));
-	cli_audit_recover();
-	id = pale_audit_list(&filter, list_row, &out, &err);
-	if (id == -PALE_E_USAGE)
-		return cli_usage("audit list", "%s", err.message);
-	if (id < 0)
-		return err.code ? cli_fail(&err) : cli_flushed(CLI_EXIT_PALE);
-	if (!out.json && out.n == 0)
-		fprintf(stderr, "no runs\n");
-	pale_audit_prune_daily();
-	return cli_flushed(0);
 }
 
 /* verify */
@@ -290,13 +123,10 @@ static int verify_one(const char *id, const char *head, bool json)
 			v.bad_line ? json_integer((json_int_t)v.bad_line) : json_null(), "what",
 			altered ? json_string(v.what) : NULL, "head", v.head);
 
-		json_dumpf(o, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
-		putchar('\n');
-		json_decref(o);
-		return altered;
+		return cli_json_line(o) < 0 ? 1 : altered;
 	}
-	printf("%s  %s%-7s%s  ", id, colour_on(altered ? PALE_BLOCKED : PALE_INFO, colour),
-	       altered ? "ALTERED" : states[v.state], colour_off(colour));
+	printf("%s  %s%-7s%s  ", id, cli_severity_on(altered ? PALE_BLOCKED : PALE_INFO, colour),
+	       altered ? "ALTERED" : states[v.state], cli_severity_off(colour));
 	switch (v.state) {
 	case PALE_AUDIT_BROKEN:
 		printf("%s", v.what);
@@ -458,12 +288,13 @@ static int export_run(int argc, char **argv)
 
 /* prune */
 
-enum { OPT_MAX = 1, OPT_OLDER, OPT_DRY, OPT_FORCE };
+enum { OPT_MAX = 1, OPT_OLDER, OPT_DRY, OPT_FORCE, OPT_PJSON };
 static const struct cli_option prune_options[] = {
 	{OPT_MAX, 0, "max-size", "SIZE", "keep at most this much, the newest (default 1GiB)"},
 	{OPT_OLDER, 0, "older-than", "TIME", "remove runs older than 30d, 2w, 12h"},
 	{OPT_DRY, 'n', "dry-run", NULL, "only say what would be removed"},
 	{OPT_FORCE, 0, "force", NULL, "also runs with changes that nobody applied or discarded"},
+	{OPT_PJSON, 0, "json", NULL, "one JSON object with what was removed"},
 	{0},
 };
 
@@ -481,19 +312,46 @@ static const struct cli_command prune_command = {
 	.run = prune_run,
 };
 
-static void print_pruned(void *arg, const char *id, uint64_t bytes)
+struct pruning {
+	bool dry_run;
+	json_t *removed; /* NULL: printed for people */
+};
+
+static void tell_pruned(void *arg, const char *id, uint64_t bytes)
 {
-	printf("%s  %8.1f KiB%s\n", id, (double)bytes / 1024, *(bool *)arg ? "  (would go)" : "");
+	const struct pruning *p = arg;
+
+	if (p->removed)
+		json_array_append_new(
+			p->removed, json_pack("{s:s, s:I}", "id", id, "bytes", (json_int_t)bytes));
+	else
+		printf("%s  %8.1f KiB%s\n", id, (double)bytes / 1024,
+		       p->dry_run ? "  (would go)" : "");
+}
+
+/* removed is stolen. */
+static int prune_json(const struct pale_audit_pruned *done, bool dry_run, json_t *removed)
+{
+	json_t *o =
+		json_pack("{s:b, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "dry_run", dry_run,
+			  "path", cli_text_or_null(done->path), "removed", removed, "runs",
+			  (json_int_t)done->runs, "bytes", (json_int_t)done->bytes, "kept_runs",
+			  (json_int_t)done->kept_runs, "kept_bytes", (json_int_t)done->kept_bytes,
+			  "unapplied", (json_int_t)done->unapplied, "live", (json_int_t)done->live);
+
+	return cli_json_line(o) < 0 ? cli_flushed(CLI_EXIT_PALE) : cli_flushed(0);
 }
 
 static int prune_run(int argc, char **argv)
 {
 	_cleanup_cli_args_ struct cli_args args = CLI_ARGS(&prune_command, argc, argv);
 	struct pale_audit_prune how = {
-		.size = sizeof(how), .max_bytes = UINT64_C(1) << 30, .each = print_pruned};
+		.size = sizeof(how), .max_bytes = UINT64_C(1) << 30, .each = tell_pruned};
+	struct pruning p = {0};
 	struct pale_audit_pruned done;
 	struct pale_err err = {0};
 	const char *value;
+	bool json = false;
 	int id;
 
 	while ((id = cli_next(&args, &value)) > 0)
@@ -508,18 +366,27 @@ static int prune_run(int argc, char **argv)
 		case OPT_OLDER: how.older = value; break;
 		case OPT_DRY: how.dry_run = true; break;
 		case OPT_FORCE: how.force = true; break;
+		case OPT_PJSON: json = true; break;
 		}
 	if (id < 0)
 		return args.status;
 	if (args.argc)
 		return cli_usage("audit prune", "it takes no operand: %s", QUOTED(args.argv[0]));
-	how.arg = &how.dry_run;
+	p.dry_run = how.dry_run;
+	p.removed = json ? json_array() : NULL;
+	if (json && !p.removed)
+		return CLI_EXIT_PALE;
+	how.arg = &p;
 	cli_audit_recover();
 	id = pale_audit_prune(&how, &done, &err);
+	if (id < 0)
+		json_decref(p.removed);
 	if (id == -PALE_E_USAGE)
 		return cli_usage("audit prune", "%s", err.message);
 	if (id < 0)
 		return cli_fail(&err);
+	if (json)
+		return prune_json(&done, how.dry_run, p.removed);
 	printf("%s %lu run%s (%.1f MiB) of %s; kept %lu (%.1f MiB)\n",
 	       how.dry_run ? "would remove" : "removed", done.runs, done.runs == 1 ? "" : "s",
 	       (double)done.bytes / 1048576, QUOTED(done.path), done.kept_runs,
@@ -554,9 +421,10 @@ static int reindex_run(int argc, char **argv)
 	return pale_audit_reindex(&err) < 0 ? cli_fail(&err) : 0;
 }
 
-enum { OPT_MARKDOWN = 1 };
+enum { OPT_MARKDOWN = 1, OPT_EJSON };
 static const struct cli_option events_options[] = {
 	{OPT_MARKDOWN, 0, "markdown", NULL, "docs/audit-log.md"},
+	{OPT_EJSON, 0, "json", NULL, "one JSON object an event"},
 	{0},
 };
 
@@ -564,7 +432,7 @@ static int events_run(int argc, char **argv);
 static const struct cli_command events_command = {
 	.name = "audit events",
 	.summary = "list what can stand in a log",
-	.usage = "[--markdown]",
+	.usage = "[--json|--markdown]",
 	.help = "Lists the events that can stand in a log, with their severity.",
 	.options = events_options,
 	.run = events_run,
@@ -576,28 +444,38 @@ static int events_run(int argc, char **argv)
 	_cleanup_free_ char *text = NULL;
 	struct pale_audit_event e;
 	struct pale_err err = {0};
-	bool markdown = false, colour = cli_colour(stdout);
+	bool markdown = false, json = false, colour = cli_colour(stdout);
 	const char *value;
 	int id;
 
 	while ((id = cli_next(&args, &value)) > 0)
-		markdown |= id == OPT_MARKDOWN;
+		switch (id) {
+		case OPT_MARKDOWN: markdown = true; break;
+		case OPT_EJSON: json = true; break;
+		}
 	if (id < 0)
 		return args.status;
+	if (json && markdown)
+		return cli_usage("audit events", "--json and --markdown exclude each other");
 	if (markdown) {
 		if (pale_audit_docs(&text, &err) < 0)
 			return cli_fail(&err);
 		fputs(text, stdout);
 		return cli_flushed(0);
 	}
-	for (size_t i = 0; pale_audit_event(i, &e); i++)
-		printf("%-18s  %s%-7s%s  %s\n", e.name, colour_on(e.severity, colour),
-		       e.severity_name, colour_off(colour), e.doc);
+	for (size_t i = 0; json && pale_audit_event(i, &e); i++)
+		if (cli_json_line(json_pack("{s:s, s:s, s:s, s:s}", "name", e.name, "stage",
+					    e.stage, "severity", e.severity_name, "doc", e.doc)) <
+		    0)
+			return cli_flushed(CLI_EXIT_PALE);
+	for (size_t i = 0; !json && pale_audit_event(i, &e); i++)
+		printf("%-18s  %s%-7s%s  %s\n", e.name, cli_severity_on(e.severity, colour),
+		       e.severity_name, cli_severity_off(colour), e.doc);
 	return cli_flushed(0);
 }
 
 static const struct cli_command *const subcommands[] = {
-	&list_command,		 &cli_audit_show_command,
+	&cli_audit_list_command, &cli_audit_show_command,
 	&cli_audit_tail_command, &cli_audit_report_command,
 	&verify_command,	 &export_command,
 	&prune_command,		 &reindex_command,

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/num.h"
 #include "base/str.h"
 
 /* show */
@@ -64,10 +65,12 @@ static int show_run(int argc, char **argv)
 
 /* tail */
 
-enum { OPT_FOLLOW = 1, OPT_TJSON };
+enum { OPT_FOLLOW = 1, OPT_LAST, OPT_TJSON };
 static const struct cli_option tail_options[] = {
 	{OPT_FOLLOW, 'f', "follow", NULL,
 	 "go on as events happen; without RUN, in all live and new runs"},
+	{OPT_LAST, 'n', "number", "N",
+	 "show the last N of what happened before (default 10); of each run, without RUN"},
 	{OPT_TJSON, 0, "json", NULL, "the events as JSON lines"},
 	{0},
 };
@@ -76,11 +79,14 @@ static int tail_run(int argc, char **argv);
 const struct cli_command cli_audit_tail_command = {
 	.name = "audit tail",
 	.summary = "show the last events of a run, or follow runs",
-	.usage = "[-f] [RUN]",
+	.usage = "[-f] [-n N] [RUN]",
 	.help = "Shows the last ten events of a run (without RUN: the last). With -f, follows it "
 		"to its end;\n"
 		"with -f and no RUN, follows every live run, and those that start meanwhile, until "
-		"Ctrl-C.",
+		"Ctrl-C.\n"
+		"\n"
+		"  pale audit tail -n 50\n"
+		"  pale audit tail -f -n 0               only what is new, in all runs",
 	.options = tail_options,
 	.run = tail_run,
 };
@@ -113,28 +119,34 @@ static int tail_run(int argc, char **argv)
 	_cleanup_cli_args_ struct cli_args args = CLI_ARGS(&cli_audit_tail_command, argc, argv);
 	struct tail t = {.flags = cli_colour(stdout) ? PALE_PRINT_COLOUR : 0,
 			 .width = cli_width(stdout)};
+	struct pale_audit_tail how = {.size = sizeof(how), .last = 10};
 	struct pale_err err = {0};
 	char run[PALE_ID_SIZE];
-	bool follow = false;
 	const char *value;
 	int id;
 
 	while ((id = cli_next(&args, &value)) > 0)
 		switch (id) {
-		case OPT_FOLLOW: follow = true; break;
+		case OPT_FOLLOW: how.on = true; break;
+		case OPT_LAST:
+			if (num_parse_u64(value, 1000000000, &how.last) < 0)
+				return cli_usage("audit tail", "-n %s: not a number",
+						 QUOTED(value));
+			break;
 		case OPT_TJSON: t.json = true; break;
 		}
 	if (id < 0)
 		return args.status;
 	if (args.argc > 1)
 		return cli_usage("audit tail", "one run at a time: %s", QUOTED(args.argv[1]));
-	t.many = follow && !args.argc;
+	t.many = how.on && !args.argc;
 	if (t.many && t.width > 12)
 		t.width -= 12;
 	cli_audit_recover();
 	if (!t.many && cli_audit_run(&args, run, &err) < 0)
 		return cli_fail(&err);
-	id = pale_audit_follow(t.many ? NULL : run, follow, print_event, &t, &err);
+	how.id = t.many ? NULL : run;
+	id = pale_audit_tail(&how, print_event, &t, &err);
 	if (id < 0)
 		return cli_fail(&err);
 	return cli_flushed(id ? CLI_EXIT_PALE : 0);

@@ -29,13 +29,15 @@ static const struct cli_option init_options[] = {
 	{OPT_OUTPUT, 'o', "output", "FILE",
 	 "where to write it; - is standard output (default: policy.yaml)", "file"},
 	{OPT_FORCE, 'f', "force", NULL, "write over a file that is there", NULL},
+	{OPT_JSON, 0, "json", NULL, "one JSON object with the file's name", NULL},
 	{0},
 };
 
 static const struct cli_command init_command;
 
-static int write_new(const char *name, const char *text, bool force)
+static int write_new(const char *name, const char *text, bool force, bool json)
 {
+	char safe[4096];
 	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | (force ? O_TRUNC : O_EXCL);
 	_cleanup_close_ int fd = open(name, flags, 0644);
 	int r;
@@ -50,6 +52,18 @@ static int write_new(const char *name, const char *text, bool force)
 		fprintf(stderr, "pale: cannot write %s: %s\n", QUOTED(name), strerror(-r));
 		return 1;
 	}
+	if (json) {
+		/* What is no UTF-8 is no JSON string either. */
+		json_t *o = json_pack(
+			"{s:s}", "file",
+			str_utf8_prefix(name, strlen(name)) == strlen(name)
+				? name
+				: str_escape_into(safe, sizeof(safe), name, strlen(name)));
+
+		json_dumpf(o, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
+		json_decref(o);
+		return print_text("\n");
+	}
 	printf("%s\n", name);
 	return 0;
 }
@@ -60,24 +74,26 @@ static int run_init(int argc, char **argv)
 	_cleanup_free_ char *text = NULL;
 	const char *value, *output = "policy.yaml";
 	struct pale_err err;
-	bool force = false;
+	bool force = false, json = false;
 	int id;
 
-	while ((id = cli_next(&args, &value)) > 0) {
-		if (id == OPT_OUTPUT)
-			output = value;
-		else
-			force = true;
-	}
+	while ((id = cli_next(&args, &value)) > 0)
+		switch (id) {
+		case OPT_OUTPUT: output = value; break;
+		case OPT_FORCE: force = true; break;
+		case OPT_JSON: json = true; break;
+		}
 	if (id < 0)
 		return args.status;
 	if (args.argc > 1)
 		return cli_usage(init_command.name, "one name of a shipped policy at most");
+	if (json && strcmp(output, "-") == 0)
+		return cli_usage(init_command.name, "--json and -o - exclude each other");
 	if (pale_policy_starter(args.argc ? args.argv[0] : NULL, &text, &err) < 0) {
 		cli_fail(&err);
 		return 1;
 	}
-	return strcmp(output, "-") == 0 ? print_text(text) : write_new(output, text, force);
+	return strcmp(output, "-") == 0 ? print_text(text) : write_new(output, text, force, json);
 }
 
 static const struct cli_command init_command = {

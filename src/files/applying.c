@@ -108,8 +108,6 @@ static void print_item(const struct apply_run *a, const struct change *c,
 {
 	switch (item->verdict) {
 	case VERDICT_APPLY:
-		if (c->kind == CHANGE_TOUCHED)
-			return;
 		fprintf(a->out, " %c  ", change_letter(c));
 		print_name(a->out, c->path);
 		fputs(c->type == TYPE_DIR ? "/\n" : "\n", a->out);

@@ -1,12 +1,15 @@
 """pale audit, from the outside. usage: test_cli.py PALE MAKE-RUN TOP. TAP on stdout."""
+import fcntl
 import json
 import os
 import pathlib
 import pty
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 
 pale, make_run, top = sys.argv[1:4]
@@ -57,6 +60,10 @@ test.failed = False
 @test("docs/audit-log.md is what the table of events says")
 def _():
     assert run("events", "--markdown") == (pathlib.Path(top) / "docs/audit-log.md").read_text()
+    kinds = [json.loads(line) for line in run("events", "--json").splitlines()]
+    assert [k["name"] for k in kinds] == [line.split()[0] for line in run("events").splitlines()]
+    assert all(k["stage"] and k["severity"] and k["doc"] for k in kinds)
+    run("events", "--json", "--markdown", status=2)
 
 
 @test("a list of nothing, and a run that is not there")
@@ -84,20 +91,50 @@ def _():
     assert "6 lines" in run("verify") and run("verify", "--all").count("whole") == 2
 
 
+def on_terminal(*args, columns=0, **extra):
+    parent, child = pty.openpty()
+    if columns:
+        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 25, columns, 0, 0))
+    p = subprocess.Popen([pale, "audit", *args], env={**env, **extra}, stdout=child, stderr=child)
+    os.close(child)
+    out = b""
+    try:
+        while chunk := os.read(parent, 4096):
+            out += chunk
+    except OSError:
+        pass
+    os.close(parent)
+    assert p.wait() == 0, out
+    return out
+
+
+@test("a list fits the terminal: the command is cut, an id is shortened if it must and still means one run")
+def _():
+    make("end", "0"), make("end", "0"), make("changes")
+    ids = [r["id"] for r in rows()]
+    wide = run("list").splitlines()
+    assert [line.split()[0] for line in wide[1:]] == ids and "[changes kept]" in wide[1], wide
+    for columns in (80, 100, 115, 116, 200):
+        seen = on_terminal("list", columns=columns, TERM="dumb").decode().splitlines()
+        assert len(seen) == len(wide) and max(map(len, seen)) <= columns, (columns, seen)
+        assert [line.split()[1:3] for line in seen] == [line.split()[1:3] for line in wide], seen
+        assert all("pyth" in line for line in seen[1:]) and "kept]" in seen[1], seen
+        shown = [line.split()[0] for line in seen[1:]]
+        assert all(i.startswith(s) for i, s in zip(ids, shown)), seen
+        assert shown == ids if columns > 105 else columns > 80 or all(len(s) < 26 for s in shown), seen
+        for i, s in zip(ids, shown):
+            assert i in run("verify", s)
+    seen = on_terminal("list", columns=20, TERM="dumb").decode()  # no terminal says so: 80
+    assert max(map(len, seen.splitlines())) <= 80
+    subprocess.run([pale, "discard", "--yes", ids[0]], env=env, capture_output=True)
+    run("prune", "--max-size", "1", "--force")
+    make("end", "0"), make("end", "3")
+
+
 @test("on a terminal too, nothing from the log is obeyed; NO_COLOR is")
 def _():
     for extra, coloured in (({"TERM": "xterm"}, True), ({"TERM": "xterm", "NO_COLOR": "1"}, False)):
-        parent, child = pty.openpty()
-        p = subprocess.Popen([pale, "audit", "show", "last"], env={**env, **extra}, stdout=child, stderr=child)
-        os.close(child)
-        out = b""
-        try:
-            while chunk := os.read(parent, 4096):
-                out += chunk
-        except OSError:
-            pass
-        os.close(parent)
-        assert p.wait() == 0
+        out = on_terminal("show", "last", **extra)
         assert (b"\x1b[1;31mblocked\x1b[0m" in out) == coloured, out
         rest = out.replace(b"\x1b[1;31m", b"").replace(b"\x1b[0m", b"").replace(b"\x1b[1;33m", b"")
         assert b"\x1b" not in rest and b"\x07" not in rest, rest
@@ -143,6 +180,32 @@ def _():
         assert line
     many.terminate()
     many.communicate()
+
+
+@test("tail -n: so many of the lines before; an end among those that are passed over is one")
+def _():
+    def told(*args):
+        return [json.loads(line)["seq"] for line in run("tail", "--json", *args).splitlines()]
+
+    done = make("end")
+    assert told() == told("-n", "10", done) == told("-n", "99", done) == [1, 2, 3, 4, 5, 6]
+    assert told("-n", "2", done) == [5, 6] and told("-n", "0", done) == []
+    assert told("-f", "-n", "0", done) == [] and told("-f", "-n", "1", done) == [6]
+    run("tail", "-n", "some", status=2)
+    p = subprocess.Popen([make_run, "live"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    live = p.stdout.readline().decode().strip()
+    while log(live).read_bytes().count(b"\n") < 5:
+        time.sleep(0.01)
+    tails = [subprocess.Popen([pale, "audit", "tail", "-f", "--json", *args], env=env, stdout=subprocess.PIPE)
+             for args in (("-n", "1"), ("-n", "1", live))]
+    assert [json.loads(t.stdout.readline())["seq"] for t in tails] == [5, 5]
+    p.stdin.close()
+    assert p.wait() == 0
+    assert [json.loads(t.stdout.readline())["event"] for t in tails] == ["box.end", "box.end"]
+    assert tails[1].wait(timeout=10) == 0
+    tails[0].terminate()
+    for t in tails:
+        t.communicate()
 
 
 @test("tampering: exit status 1 and the line; a note kept elsewhere finds a rewritten log")
@@ -226,10 +289,15 @@ def _():
     before = len(rows())
     would = run("prune", "--max-size", "1", "--dry-run")
     assert "would remove" in would and str(state) in would and len(rows()) == before
+    would = json.loads(run("prune", "--max-size", "1", "--dry-run", "--json"))
+    assert would["dry_run"] is True and would["path"] == str(state) and len(would["removed"]) == would["runs"] == before - 2
+    assert sum(r["bytes"] for r in would["removed"]) == would["bytes"] and would["unapplied"] == 1, would
     run("prune", "--older-than", "1d")
     assert len(rows()) == before
-    run("prune", "--max-size", "1")
+    gone = [r["id"] for r in reversed(rows())]
+    done = json.loads(run("prune", "--max-size", "1", "--json"))
     assert [r["id"] for r in rows()] == [live, kept]
+    assert [r["id"] for r in done["removed"]] == gone[:-2] and done["dry_run"] is False and done["kept_runs"] == 2, done
     run("prune", "--max-size", "1", "--force")
     assert [r["id"] for r in rows()] == [live]
     p.stdin.close()

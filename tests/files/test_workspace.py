@@ -51,6 +51,18 @@ os.utime("run.sh", (1, 1))
     assert " M  l -> b" in text and " A  n/" in text and "2 added, 3 modified" in text, text
 
 
+@test("a file of which only the times changed is counted by diff, and listed by apply, which counts it too")
+def _():
+    d = lower_tree()
+    run_id, _, _ = run(d, 'os.utime("run.sh", (1, 1)); open("a", "w").write("box")')
+    text = cli("diff", run_id)
+    assert "run.sh" not in text and "1 touched" in text, text
+    assert cli("apply", "--dry-run", run_id) == " M  a\n t  run.sh\n 2 would be applied\n"
+    assert cli("apply", run_id) == " M  a\n t  run.sh\n 2 applied\n"
+    assert (d / "run.sh").stat().st_mtime == 1
+    assert cli("apply", run_id) == " 0 applied, 2 there already\n"
+
+
 @test("what was only opened for writing is no change")
 def _():
     d = lower_tree()
@@ -396,7 +408,7 @@ def _():
     cli("apply", run_id, "--dry-run", status=1)
     cli("apply", run_id, status=1)
     cli("discard", run_id, status=2)
-    cli("discard", "--yes", run_id)
+    assert json.loads(cli("discard", "--yes", "--json", run_id)) == {"run": run_id, "discarded": True}
     events = [json.loads(line) for line in (state / "runs" / run_id / "audit.jsonl").read_text().splitlines()]
     names = [e["event"] for e in events]
     assert names == ["box.start", "box.end", "apply.refused", "apply.done", "discard.done"], names

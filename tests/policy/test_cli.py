@@ -80,6 +80,9 @@ with tempfile.TemporaryDirectory(prefix="pale-policy.") as tmp:
         same("init --force does, with a shipped policy", (done.returncode, f.read()), (0, read("policies/analysis.yaml")))
     done = run("policy", "init", "-o", "-", "strict")
     same("init -o - prints it", done.stdout, read("policies/strict.yaml"))
+    done = run("policy", "init", "--json", "-o", "b\xe4d\n.yaml".encode("latin-1"), cwd=tmp)
+    same("init --json has the name, which may be no UTF-8", (done.returncode, done.stdout), (0, b'{"file":"b\\\\xe4d\\\\n.yaml"}\n'))
+    check("init --json and -o - exclude each other", run("policy", "init", "--json", "-o", "-").returncode == 2)
     done = run("policy", "init", "nosuch", cwd=tmp)
     check("init of an unknown name says what there is", done.returncode == 1 and b"compute, analysis" in done.stderr, done.stderr)
     # All keys switched on: what the starter offers is valid.
