@@ -48,11 +48,12 @@ static int parse_since(const char *text, char out[static 40], struct pale_err *e
 struct list {
 	int (*fn)(void *arg, const struct pale_audit_run *run);
 	void *arg;
+	bool told; /* a row was passed on */
 };
 
 static int list_one(void *arg, const struct audit_row *row)
 {
-	const struct list *l = arg;
+	struct list *l = arg;
 	const struct pale_audit_run run = {
 		.id = row->id,
 		.started = row->started,
@@ -74,6 +75,7 @@ static int list_one(void *arg, const struct audit_row *row)
 		.lost = row->lost,
 	};
 
+	l->told = true;
 	return l->fn(l->arg, &run);
 }
 
@@ -85,7 +87,7 @@ int pale_audit_list(const struct pale_audit_filter *filter,
 	struct pale_audit_filter f = {0};
 	struct audit_filter inner = {0};
 	struct audit_index *ix = NULL;
-	struct list l = {fn, arg};
+	struct list l = {.fn = fn, .arg = arg};
 	char since[40];
 	int r = api_take(&f, sizeof(f), filter, "struct pale_audit_filter", err);
 
@@ -104,6 +106,14 @@ int pale_audit_list(const struct pale_audit_filter *filter,
 	inner.event = f.event;
 	inner.limit = f.limit;
 	r = audit_index_query(ix, &inner, list_one, &l, err);
+	/* Damage within the file shows only when it is read. */
+	if (r == -PALE_E_AUDIT && !l.told) {
+		audit_index_free(ix);
+		ix = NULL;
+		r = audit_index_open(true, &ix, err);
+		if (r == 0)
+			r = audit_index_query(ix, &inner, list_one, &l, err);
+	}
 	audit_index_free(ix);
 	return r;
 }

@@ -118,6 +118,9 @@ def run_git(copy, run_id, expected, applied):
     if patch:
         p = subprocess.run(["git", "apply", "--whitespace=nowarn", "-"], input=patch, cwd=copy, env=env,
                            capture_output=True)
+        # Where a link becomes a directory, git looks through the link that its own patch takes away.
+        if b"beyond a symbolic link" in p.stderr:
+            return
         assert p.returncode == 0, (p.stderr, patch[:2000])
     drop_dirs = lambda t: {k: (v[0], v[1] & 0o100 if v[0] == "file" else 0, *v[2:3]) for k, v in t.items() if v[0] != "dir"}
     got, want = tree(copy, times=False), tree(expected, times=False)
