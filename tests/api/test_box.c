@@ -499,6 +499,36 @@ static void test_streams(void **state)
 	close(out[1]);
 }
 
+/* The box has ended, and nobody takes what it wrote: destroying ends the wait for that. */
+static void test_destroy_with_output_left(void **state)
+{
+	const char *argv[] = {"sh", "-c", "sleep 0.857204; head -c 120000 /dev/zero", NULL};
+	struct pale_command command = {.size = sizeof(command), .argv = argv};
+	struct pale_run_options options = {
+		.size = sizeof(options), .use_fds = true, .in = -1, .err = -1};
+	struct pale_policy *policy = policy_with(NULL, NULL);
+	struct pale_result *r = NULL;
+	struct pale_box *box = NULL;
+	struct pale_err err = {0};
+	int out[2];
+
+	(void)state;
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	options.out = out[1];
+	if (pale_box_start(policy, &command, &options, &box, &err) < 0)
+		fail_msg("%s", err.message);
+	assert_true(becomes("857204", true));
+	assert_true(becomes("857204", false));
+	assert_int_equal(pale_box_destroy(box, &err), 0);
+	assert_int_equal(pale_box_wait(box, &r, &err), 0);
+	assert_string_equal(pale_result_outcome(r), "exit");
+	pale_result_free(r);
+	pale_box_free(box);
+	pale_policy_free(policy);
+	close(out[0]);
+	close(out[1]);
+}
+
 static void test_widened(void **state)
 {
 	struct pale_policy *base = policy_with(NULL, NULL), *policy = NULL;
@@ -600,14 +630,22 @@ static int group_teardown(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_run_keeps_output), cmocka_unit_test(test_callbacks),
-		cmocka_unit_test(test_several_at_once),	 cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_slow_reader),	 cmocka_unit_test(test_slow_events),
-		cmocka_unit_test(test_terminal),	 cmocka_unit_test(test_no_error_wanted),
-		cmocka_unit_test(test_signal),		 cmocka_unit_test(test_supervisor_killed),
-		cmocka_unit_test(test_caller_killed),	 cmocka_unit_test(test_free_ends_it),
-		cmocka_unit_test(test_streams),		 cmocka_unit_test(test_widened),
+		cmocka_unit_test(test_run_keeps_output),
+		cmocka_unit_test(test_callbacks),
+		cmocka_unit_test(test_several_at_once),
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_slow_reader),
+		cmocka_unit_test(test_slow_events),
+		cmocka_unit_test(test_terminal),
+		cmocka_unit_test(test_no_error_wanted),
+		cmocka_unit_test(test_signal),
+		cmocka_unit_test(test_supervisor_killed),
+		cmocka_unit_test(test_caller_killed),
+		cmocka_unit_test(test_free_ends_it),
+		cmocka_unit_test(test_streams),
+		cmocka_unit_test(test_widened),
 		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_destroy_with_output_left),
 	};
 
 	self = argv[0];
