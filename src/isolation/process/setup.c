@@ -42,7 +42,7 @@ static int report(const struct setup *s, enum setup_fd what, unsigned index, int
 		     : 0;
 }
 
-/* Root: the supervisor maps the ids and makes the mounts of the sources, then lets us go on. */
+/* Root: the supervisor maps the ids. */
 static int await_ids(const struct setup *s, struct pale_err *err)
 {
 	struct source_packet packet;

@@ -97,12 +97,23 @@ static void batch_done(struct batch *b)
 	b->packet.count = 0;
 }
 
+static int send_packet(int control_fd, const struct source_packet *packet, const int *fds,
+		       size_t nfds, struct pale_err *err)
+{
+	int r = fd_send(control_fd, packet, sizeof(*packet), fds, nfds);
+
+	/* It died: isolation_ready() hears why. */
+	if (r == -EPIPE)
+		return 0;
+	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot hand over the mounts") : 0;
+}
+
 static int batch_send(struct batch *b, int control_fd, struct pale_err *err)
 {
-	int r = fd_send(control_fd, &b->packet, sizeof(b->packet), b->fds, b->packet.count);
+	int r = send_packet(control_fd, &b->packet, b->fds, b->packet.count, err);
 
 	batch_done(b);
-	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot hand over the mounts") : 0;
+	return r;
 }
 
 static int open_mapped(const struct plan *plan, const struct step *s, int userns_fd, unsigned base,
@@ -146,8 +157,5 @@ int source_send_mapped(const struct plan *plan, int userns_fd, unsigned base, in
 	}
 	if (r == 0 && b.packet.count)
 		r = batch_send(&b, control_fd, err);
-	if (r < 0)
-		return r;
-	r = fd_send(control_fd, &end, sizeof(end), NULL, 0);
-	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot hand over the mounts") : 0;
+	return r < 0 ? r : send_packet(control_fd, &end, NULL, 0, err);
 }
