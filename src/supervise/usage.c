@@ -598,18 +598,3 @@ int usage_sample(struct usage *u, struct usage_now *ret, struct pale_err *err)
 	*ret = *now;
 	return 0;
 }
-
-static uint64_t timeval_us(struct timeval t)
-{
-	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_usec;
-}
-
-void usage_final(const struct usage *u, const struct rusage *init, struct usage_now *ret)
-{
-	*ret = u->now;
-	ret->cpu_us = max_u64(ret->cpu_us, timeval_us(init->ru_utime) + timeval_us(init->ru_stime) +
-						   u->cpu_lost_us);
-	/* The largest single process, in KiB: all there is of a run that was over before the first
-	 * sample. */
-	ret->memory_peak_bytes = max_u64(ret->memory_peak_bytes, (uint64_t)init->ru_maxrss * 1024);
-}

@@ -49,7 +49,3 @@ unsigned usage_first_ms(const struct usage *u);
 
 /* Looks at every process of the box. PALE_E_NOTFOUND once the first process is gone. */
 int usage_sample(struct usage *u, struct usage_now *ret, struct pale_err *err) _must_check_;
-
-/* The last figures, with what wait4() told of the first process: it reaps all others, so its own
- * time and its children's are all that was ever waited for. */
-void usage_final(const struct usage *u, const struct rusage *init, struct usage_now *ret);
