@@ -1,0 +1,138 @@
+/* What of the network a policy allows: rules by host or address, secrets, and what is let in.
+ *
+ * A connection is allowed if a rule without `deny` covers it and none with `deny` does. A rule
+ * covers a host (exact, or "*." and a suffix on label boundaries) or an address range, on its
+ * ports, in its protocols; one that names methods or paths covers those requests only. */
+#pragma once
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* Bits; a rule may have several. */
+enum network_protocol {
+	NETWORK_TLS = 1 << 0,  /* a TLS hello whose name is the host's; anything within, unless the
+				  rule  implies interception */
+	NETWORK_HTTP = 1 << 1, /* HTTP/1 in clear; each request is checked */
+	NETWORK_TCP = 1 << 2,  /* any bytes */
+	NETWORK_UDP = 1 << 3,
+};
+
+struct network_range {
+	uint16_t first, last;
+};
+
+struct network_cidr {
+	int family;		 /* AF_INET, AF_INET6 */
+	struct in6_addr address; /* AF_INET: in the first four bytes */
+	unsigned bits;
+};
+
+struct network_rule {
+	char *host; /* normalised (network_host_normalise()), maybe with "*." before; or NULL */
+	struct network_cidr *cidr; /* instead of a host; or NULL */
+	bool deny;
+	unsigned protocols; /* enum network_protocol; never 0 */
+	struct network_range *ports;
+	size_t nports;	      /* never 0 */
+	char **methods;	      /* upper case; NULL-terminated; NULL: any */
+	char **paths;	      /* globs: `*` within a segment, `**` across; NULL: any */
+	bool intercept;	      /* TLS is opened and each request checked; implied by methods, paths,
+				 secrets */
+	uint64_t rate_bytes;  /* a second, both ways together; 0: no cap */
+	uint64_t total_bytes; /* of the whole run; 0: no cap */
+	char *reason; /* shown to the program that is refused by this rule (deny), or NULL */
+	char *preset; /* the preset that it comes from, or NULL */
+	char *where;  /* "policy.yaml:7:5" or "--allow" */
+};
+
+/* How a secret is put into a request. */
+enum network_secret_place { SECRET_HEADER, SECRET_QUERY, SECRET_BASIC };
+
+struct network_secret {
+	char *env;	  /* the variable in the box that holds the placeholder, or NULL */
+	char *file;	  /* the file in the box that holds it, absolute, or NULL */
+	char *value_from; /* "env:NAME", "file:PATH", "command:SHELL LINE", "fd:N" */
+	char **hosts;	  /* as in rules; NULL-terminated; at least one */
+	enum network_secret_place place;
+	char *name; /* of the header or the query field; NULL for basic */
+	char *where;
+};
+
+struct network_publish {
+	uint16_t port;	    /* in the box, on loopback */
+	uint16_t host_port; /* on the host's loopback; 0 with path NULL: any free one, told in the
+			       result */
+	char *path;	    /* a Unix socket on the host instead; absolute; or NULL */
+	char *where;
+};
+
+struct policy_network {
+	struct network_rule *rules; /* allow and deny; presets are already rules */
+	size_t nrules;
+	struct network_secret *secrets;
+	size_t nsecrets;
+	char **exempt;	 /* hosts whose TLS is never opened; as in rules; NULL-terminated or NULL */
+	char **extra_ca; /* host paths of PEM files that upstream servers may be verified with, or
+			    NULL */
+	struct network_publish *publish;
+	size_t npublish;
+	char **ssh_agent_hosts; /* hosts for which the caller's ssh agent may sign, or NULL */
+	uint64_t rate_bytes;	/* the whole box, a second; 0: no cap */
+	uint64_t total_bytes;	/* the whole box and run; 0: no cap */
+	uint64_t connections;	/* open at a time */
+};
+
+/* Is there anything for which the box needs more than loopback? */
+bool network_wanted(const struct policy_network *n);
+
+#define NETWORK_HOST_MAX 253
+
+/* A host name as it is compared: lower case, no trailing dot, IDN as punycode if it is ASCII
+ * already. Everything that comes from the box goes through here once, before anything is compared.
+ * -EINVAL: empty, too long, an empty or over-long label, or any byte but letters, digits, `-` and
+ * `_` (so NUL, controls, blanks and non-ASCII are refused). Also refuses what is an address in any
+ * notation that inet_aton() takes (decimal, hex, octal), so that a name is never dialled as an
+ * address. */
+int network_host_normalise(const char *name, size_t len,
+			   char ret[static NETWORK_HOST_MAX + 1]) _must_check_;
+/* pattern: exact, or "*.suffix", which covers labels before the suffix but not the suffix itself.
+ */
+bool network_host_matches(const char *pattern, const char *host);
+bool network_cidr_contains(const struct network_cidr *c, int family, const void *address);
+bool network_glob_matches(const char *glob, const char *path);
+
+/* What is asked. Exactly one of host (normalised) and address is given. method and path: NULL where
+ * there is no request (yet). */
+struct network_question {
+	const char *host;
+	int family;
+	const void *address;
+	uint16_t port;			/* host order; 0: any (a name lookup) */
+	enum network_protocol protocol; /* 0: any */
+	const char *method, *path;	/* path without the query */
+};
+
+struct network_answer {
+	bool allowed;
+	int rule;   /* the index of the rule that decided; -1: none covers it */
+	bool named; /* some rule names this host (or address), if not on this port, protocol or
+		       request */
+};
+
+/* Deny rules win; among the allowing ones the first that covers it decides. With port, protocol,
+ * method or path left out, a deny rule that is restricted in what was left out does not yet decide.
+ */
+struct network_answer network_ask(const struct policy_network *n, const struct network_question *q);
+/* Must the requests of a TLS connection to this host and port be seen: a rule with intercept,
+ * methods or paths, or a secret, and no exemption? */
+bool network_intercepts(const struct policy_network *n, const char *host, uint16_t port);
+
+/* May an address be dialled for a name that a rule allows: not loopback, link-local, metadata,
+ * multicast, private, CGNAT, ULA, benchmark or reserved, nor such a one within v4-mapped, NAT64,
+ * 6to4 or Teredo, unless a rule's cidr names it. The host's own addresses are checked by the
+ * broker. */
+bool network_address_public(int family, const void *address);
