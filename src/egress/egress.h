@@ -1,0 +1,25 @@
+/* The broker's own state: one of it a process. Passed around instead of globals, so that tests can
+ * make parts of it. */
+#pragma once
+
+#include <event2/event.h>
+
+#include "egress/config.h"
+#include "egress/event.h"
+
+struct egress {
+	struct event_base *base;
+	struct config *config;
+	int control;		      /* to the supervisor; SOCK_SEQPACKET */
+	int sockets[EGRESS_NSOCKETS]; /* -1: closed, or taken */
+	struct events *events;	      /* event.h */
+	struct synthetic *synthetic;  /* synthetic.h */
+	struct resolver *resolver;    /* resolve.h */
+	struct caps *caps;	      /* cap.h */
+	struct flows *flows;	      /* flow.h */
+	struct dns *dns;	      /* dns.h */
+	struct accept *accept;	      /* accept.h */
+	struct proxy *proxy;	      /* proxy.h */
+	struct udp *udp;	      /* udp.h */
+	struct http *http;	      /* http/http.h */
+};
