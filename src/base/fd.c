@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#define MAX_PASSED 16
+#define MAX_PASSED 64
 
 int fd_openat2(int dirfd, const char *path, int flags, mode_t mode, uint64_t resolve)
 {

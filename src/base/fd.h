@@ -27,7 +27,7 @@ ssize_t fd_read_full(int fd, void *data, size_t len) _must_check_;
 /* The same from an offset, which stays where it is. */
 ssize_t fd_pread_full(int fd, void *data, size_t len, int64_t at) _must_check_;
 
-/* Sends one message with nfds (at most 16) descriptors. 0 or a negative errno. */
+/* Sends one message with nfds (at most 64) descriptors. 0 or a negative errno. */
 int fd_send(int sock, const void *data, size_t len, const int *fds, size_t nfds) _must_check_;
 
 /* Receives one message of at most len bytes; descriptors are close-on-exec and owned by the caller;

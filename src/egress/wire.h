@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "confine/nft.h"
+
 /* The descriptors made in the box's network namespace, in this order; EGRESS_SOCKETS carries them
  * all.
  */
@@ -22,11 +24,11 @@ enum egress_socket {
 #define EGRESS_UDPS	  16 /* of each family */
 #define EGRESS_NSOCKETS	  (EGRESS_UDP + 2 * EGRESS_UDPS)
 #define EGRESS_PROXY_PORT 3128
-#define EGRESS_TCP_PORT	  61053 /* outside of the ephemeral range */
+#define EGRESS_TCP_PORT	  NFT_PORT /* outside of the ephemeral range */
 
 /* Inside: the box's own address, and one for each name that is allowed. */
-#define EGRESS_OWN4	  "10.0.2.100"
-#define EGRESS_OWN6	  "fd00:2::100"
+#define EGRESS_OWN4	  NFT_OWN4
+#define EGRESS_OWN6	  NFT_OWN6
 #define EGRESS_SYNTHETIC4 "198.18.0.0" /* /16 */
 #define EGRESS_SYNTHETIC6 "fd5b:ad::"  /* /112 */
 

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "egress/wire.h"
 #include "plan/plan.h"
 
 struct box {
@@ -28,7 +29,10 @@ struct box {
 	int shm_fd;		  /* /proc/sysvipc/shm of the box, or -1 */
 	int view_fds[VIEW_COUNT]; /* files that the box sees in /proc, for the supervisor to fill;
 				     or -1 */
-	int uid_lock_fd;	  /* keeps the range of host uids, or -1 */
+	int egress_fds[EGRESS_NSOCKETS]; /* for the broker, if the plan has a network (has_egress)
+					  */
+	bool has_egress;
+	int uid_lock_fd;	     /* keeps the range of host uids, or -1 */
 	unsigned host_uid, host_gid; /* of the box's user */
 	bool reaped;
 	int wait_status;

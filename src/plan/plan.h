@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "confine/cgroup.h"
 #include "confine/landlock.h"
+#include "confine/nft.h"
 #include "confine/rlimits.h"
 #include "plan/host.h"
 #include "policy/policy.h"
@@ -140,11 +141,14 @@ struct plan {
 	bool landlock;
 	bool use_cgroup;
 	bool join_cgroup; /* v1: the box's first process puts itself into its groups */
-	struct cgroup_limits cgroup_limits; /* zero where a limit is not kept by a group */
-	bool sample_memory, sample_cpu;	    /* kept by the supervisor's accounting */
-	bool events;			    /* a seccomp listener reports what was refused */
-	unsigned seccomp_watch;		    /* enum seccomp_watch */
-	unsigned affinity;		    /* processors the box may run on; 0: all */
+	struct cgroup_limits cgroup_limits;   /* zero where a limit is not kept by a group */
+	bool sample_memory, sample_cpu;	      /* kept by the supervisor's accounting */
+	bool events;			      /* a seccomp listener reports what was refused */
+	unsigned seccomp_watch;		      /* enum seccomp_watch */
+	const struct policy_network *network; /* the policy's (borrowed), if it wants more than
+						 loopback; or NULL */
+	enum nft_set nft;  /* with a network: how connections come to the broker */
+	unsigned affinity; /* processors the box may run on; 0: all */
 };
 
 /* What the caller asked to run. Strings are borrowed; NULL where not given. */

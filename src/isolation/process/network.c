@@ -1,4 +1,6 @@
-/* The box's own network namespace: loopback, and the socket that answers name lookups.
+/* The box's own network namespace: loopback, and the socket that answers name lookups; or, where
+ * the policy wants more, addresses, routes and rules by which every connection comes to the egress
+ * broker, and the sockets at which it arrives, which leave the box for good.
  *
  * Making a network namespace takes the kernel about as long as all the mounts of a box, so a helper
  * process makes it while the set-up child mounts. The helper has the set-up child's capabilities in
@@ -16,6 +18,10 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+
+#include "base/fd.h"
+#include "confine/netlink.h"
+#include "confine/nft.h"
 
 #define STAGE "isolation"
 
@@ -43,11 +49,133 @@ static int dns_socket(struct pale_err *err)
 	return take_fd(&fd);
 }
 
+/* A socket of the broker's. What is bound is bound before the box runs and without SO_REUSEADDR, so
+ * that nothing in the box can take a part of it. */
+struct socket_row {
+	enum egress_socket first;
+	unsigned count;
+	int family, type;
+	unsigned short port; /* 0: not bound */
+	bool loopback;	     /* else every address */
+};
+static const struct socket_row rows[] = {
+	{EGRESS_TCP4, 1, AF_INET, SOCK_STREAM, EGRESS_TCP_PORT, true},
+	{EGRESS_TCP6, 1, AF_INET6, SOCK_STREAM, EGRESS_TCP_PORT, true},
+	{EGRESS_PROXY, 1, AF_INET, SOCK_STREAM, EGRESS_PROXY_PORT, true},
+	{EGRESS_DNS_UDP4, 1, AF_INET, SOCK_DGRAM, NFT_DNS_PORT, false},
+	{EGRESS_DNS_UDP6, 1, AF_INET6, SOCK_DGRAM, NFT_DNS_PORT, false},
+	{EGRESS_DNS_TCP4, 1, AF_INET, SOCK_STREAM, NFT_DNS_PORT, false},
+	{EGRESS_DNS_TCP6, 1, AF_INET6, SOCK_STREAM, NFT_DNS_PORT, false},
+	{EGRESS_UDP, EGRESS_UDPS, AF_INET, SOCK_DGRAM, 0, false},
+	{EGRESS_UDP + EGRESS_UDPS, EGRESS_UDPS, AF_INET6, SOCK_DGRAM, 0, false},
+};
+
+static bool set_option(int fd, int level, int name)
+{
+	int on = 1;
+
+	return setsockopt(fd, level, name, &on, sizeof(on)) == 0;
+}
+
+/* The listener gets connections for other addresses than its own; datagrams tell where they went,
+ * and are answered from there, which to IPv6 is a foreign address. */
+static bool set_options(int fd, const struct socket_row *row, int family)
+{
+	bool v4 = family == AF_INET;
+
+	if (!v4 && !set_option(fd, SOL_IPV6, IPV6_V6ONLY))
+		return false;
+	/* What is accepted has the port of its destination, and would keep a server in the box off
+	 * that port, also for the minute after it has ended. For the listener itself it changes
+	 * nothing: two cannot listen. */
+	if (row->port == EGRESS_TCP_PORT)
+		return set_option(fd, SOL_SOCKET, SO_REUSEADDR) &&
+		       set_option(fd, v4 ? SOL_IP : SOL_IPV6,
+				  v4 ? IP_TRANSPARENT : IPV6_TRANSPARENT);
+	if (row->type != SOCK_DGRAM)
+		return true;
+	return (v4 || set_option(fd, SOL_IPV6, IPV6_FREEBIND)) &&
+	       set_option(fd, v4 ? SOL_IP : SOL_IPV6, v4 ? IP_PKTINFO : IPV6_RECVPKTINFO);
+}
+
+/* Without IPv6 there is an idle IPv4 socket in its place, at any port of loopback. */
+static int make_socket(const struct socket_row *row, bool ipv6)
+{
+	bool instead = row->family == AF_INET6 && !ipv6;
+	int family = instead ? AF_INET : row->family;
+	_cleanup_close_ int fd = socket(family, row->type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	union {
+		struct sockaddr sa;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} at = {.sa.sa_family = (sa_family_t)family};
+	unsigned short port = instead ? 0 : row->port;
+
+	if (fd < 0 || !set_options(fd, row, family))
+		return -errno;
+	if (!row->port)
+		return take_fd(&fd);
+	if (family == AF_INET) {
+		at.in.sin_port = htons(port);
+		at.in.sin_addr.s_addr =
+			htonl(row->loopback || instead ? INADDR_LOOPBACK : INADDR_ANY);
+	} else {
+		at.in6.sin6_port = htons(port);
+		at.in6.sin6_addr = row->loopback ? in6addr_loopback : in6addr_any;
+	}
+	if (bind(fd, &at.sa, family == AF_INET ? sizeof(at.in) : sizeof(at.in6)) < 0 ||
+	    (row->type == SOCK_STREAM && listen(fd, SOMAXCONN) < 0))
+		return -errno;
+	return take_fd(&fd);
+}
+
+static int make_sockets(struct network *n, bool ipv6)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		for (unsigned j = 0; j < rows[i].count; j++) {
+			int fd = make_socket(&rows[i], ipv6);
+
+			if (fd < 0)
+				return err_set(&n->err, PALE_E_SYSTEM, STAGE, -fd,
+					       "cannot open port %u of the box's network",
+					       rows[i].port);
+			n->sockets[rows[i].first + j] = fd;
+		}
+	return 0;
+}
+
+/* The broker, which has no capabilities, binds ports as names with rules for datagrams are asked
+ * for; and ports below 1024 are nobody's in a network of one's own. */
+static int free_low_ports(struct network *n)
+{
+	_cleanup_close_ int fd =
+		openat(n->proc_fd, "sys/net/ipv4/ip_unprivileged_port_start", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, "0", 1) != 1)
+		return err_set(&n->err, PALE_E_HOST, STAGE, errno,
+			       "cannot set net.ipv4.ip_unprivileged_port_start in the box's "
+			       "network");
+	return 0;
+}
+
+static int connected(struct network *n)
+{
+	_cleanup_close_ int probe = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int r = netlink_all_local(EGRESS_OWN4, EGRESS_OWN6, probe >= 0, &n->err);
+
+	if (r == 0)
+		r = nft_load(n->plan->nft, &n->err);
+	if (r == 0)
+		r = free_low_ports(n);
+	return r == 0 ? make_sockets(n, probe >= 0) : r;
+}
+
 /* Shares memory and descriptors with the set-up child, which does not look at *n meanwhile.
  * Allocates nothing: the two share what the C library keeps a thread, too. */
 static int help(void *arg)
 {
 	struct network *n = arg;
+	int r;
 
 	/* /proc is still the host's, and shows us as the host sees us. */
 	if (unshare(CLONE_NEWNET) < 0) {
@@ -55,23 +183,39 @@ static int help(void *arg)
 		return 0;
 	}
 	n->fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	if (n->fd < 0)
+	if (n->fd < 0) {
 		err_set(&n->err, PALE_E_SYSTEM, STAGE, errno, "cannot open the network namespace");
-	else if (loopback_up(&n->err) == 0)
-		n->dns_fd = dns_socket(&n->err);
+		return 0;
+	}
+	if (n->plan->network) {
+		r = connected(n);
+	} else {
+		r = loopback_up(&n->err);
+		if (r == 0)
+			r = n->dns_fd = dns_socket(&n->err);
+	}
+	n->done = r >= 0;
 	return 0;
 }
 
-int network_start(struct network *n, struct pale_err *err)
+int network_start(struct network *n, const struct plan *plan, struct pale_err *err)
 {
-	n->fd = n->dns_fd = -1;
+	n->plan = plan;
+	n->fd = n->dns_fd = n->proc_fd = -1;
+	n->done = false;
 	n->err.code = PALE_OK;
+	if (plan->network) {
+		/* The set-up child may have changed the root by the time that it is needed. */
+		n->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (n->proc_fd < 0)
+			return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot open /proc");
+	}
 	n->helper = clone(help, n->stack + sizeof(n->stack), CLONE_VM | CLONE_FILES | SIGCHLD, n);
 	return n->helper < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot start a helper")
 			     : 0;
 }
 
-int network_enter(struct network *n, int *ret_dns_fd, struct pale_err *err)
+int network_enter(struct network *n, struct pale_err *err)
 {
 	int status = 0;
 
@@ -81,13 +225,12 @@ int network_enter(struct network *n, int *ret_dns_fd, struct pale_err *err)
 		*err = n->err;
 		return -(int)err->code;
 	}
-	if (n->fd < 0 || n->dns_fd < 0)
+	if (!n->done)
 		return err_set(err, PALE_E_SYSTEM, STAGE, 0,
 			       "the network helper died (wait status %d)", status);
 	if (setns(n->fd, CLONE_NEWNET) < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno,
 			       "cannot enter the network namespace");
 	close_fd(&n->fd);
-	*ret_dns_fd = n->dns_fd;
 	return 0;
 }

@@ -229,7 +229,8 @@ static int place_fd(struct box *box, const struct setup_packet *p, int fd)
 	int *slot = NULL;
 
 	switch ((enum setup_fd)p->what) {
-	case SETUP_FD_NONE: break;
+	case SETUP_FD_NONE:
+	case SETUP_FD_EGRESS: break;
 	case SETUP_FD_LISTENER: slot = &box->listener_fd; break;
 	case SETUP_FD_ROOT: slot = &box->root_fd; break;
 	case SETUP_FD_DATA: slot = &box->data_fd; break;
@@ -250,6 +251,26 @@ static int place_fd(struct box *box, const struct setup_packet *p, int fd)
 	}
 	*slot = fd;
 	return 0;
+}
+
+static void close_all(int *fds, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		close_fd(&fds[i]);
+}
+
+/* What came along with a packet; all of it is ours to close from here on. */
+static int place_fds(struct box *box, const struct setup_packet *p, int *fds, size_t n)
+{
+	if (p->what == SETUP_FD_EGRESS && n == EGRESS_NSOCKETS && !box->has_egress) {
+		memcpy(box->egress_fds, fds, sizeof(box->egress_fds));
+		box->has_egress = true;
+		return 0;
+	}
+	if (n == 1)
+		return place_fd(box, p, fds[0]);
+	close_all(fds, n);
+	return -EPROTO;
 }
 
 /* The listener, by its number in the child, which waits until it is taken. The count of
@@ -276,8 +297,8 @@ int isolation_ready(const struct plan *plan, struct box *box, struct pale_err *e
 		} packet = {0};
 		struct pollfd p = {box->control_fd, POLLIN, 0};
 		uint64_t now = clock_mono_us();
+		int fds[EGRESS_NSOCKETS];
 		size_t nfds = 0;
-		int fd = -1;
 		ssize_t n;
 
 		int polled = now >= until ? 0 : poll(&p, 1, (int)((until - now) / 1000) + 1);
@@ -287,27 +308,26 @@ int isolation_ready(const struct plan *plan, struct box *box, struct pale_err *e
 				       "the box was not ready after %d s", READY_TIME_MS / 1000);
 		if (polled < 0)
 			continue; /* a signal: the receiving below would wait without a limit */
-		n = fd_recv(box->control_fd, &packet, sizeof(packet), &fd, 1, &nfds);
+		n = fd_recv(box->control_fd, &packet, sizeof(packet), fds, EGRESS_NSOCKETS, &nfds);
 		/* It died before it had read all of ours: said once, and before what it said
 		 * itself. */
 		if (n == -ECONNRESET)
 			continue;
 		if (n == (ssize_t)sizeof(struct setup_packet)) {
 			if (packet.setup.err.code != PALE_OK) {
-				if (nfds)
-					close(fd);
+				close_all(fds, nfds);
 				*err = packet.setup.err;
 				return -(int)err->code;
 			}
 			if (nfds == 0 && packet.setup.what == SETUP_FD_LISTENER)
-				nfds = take_listener(box, &packet.setup, &fd);
-			if (nfds == 1 && place_fd(box, &packet.setup, fd) == 0)
+				nfds = take_listener(box, &packet.setup, fds);
+			if (place_fds(box, &packet.setup, fds, nfds) == 0)
 				continue;
 		} else if (n == (ssize_t)sizeof(struct init_message) &&
 			   packet.init.kind == INIT_READY && !nfds) {
 			return 0;
-		} else if (nfds) {
-			close(fd);
+		} else {
+			close_all(fds, nfds);
 		}
 		return err_set(err, PALE_E_SYSTEM, STAGE, n < 0 ? (int)-n : 0,
 			       "the box died while it was set up");
@@ -371,6 +391,8 @@ void isolation_done(struct box *box)
 	close_fd(&box->shm_fd);
 	for (size_t i = 0; i < VIEW_COUNT; i++)
 		close_fd(&box->view_fds[i]);
+	if (box->has_egress)
+		close_all(box->egress_fds, EGRESS_NSOCKETS);
 	close_fd(&box->uid_lock_fd);
 	*box = BOX_INIT;
 }

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "egress/wire.h"
 #include "isolation/isolation.h"
 
 /* What the set-up child is given. Descriptors are those of the forked supervisor. */
@@ -26,6 +27,7 @@ enum setup_fd {
 	SETUP_FD_SHM,	  /* the list of System V shared memory of the box's own IPC namespace */
 	SETUP_FD_VIEW,	  /* index: enum plan_view */
 	SETUP_FD_COLLECT, /* index: which */
+	SETUP_FD_EGRESS,  /* not one, but EGRESS_NSOCKETS */
 };
 
 /* The child's packets to the supervisor until it becomes init. */
@@ -73,18 +75,22 @@ int source_send_mapped(const struct plan *plan, int userns_fd, unsigned base, in
 /* uid_range.c: a range of 65536 host ids that no other box uses; *ret_lock_fd keeps it. */
 int uid_range_take(unsigned *ret_base, int *ret_lock_fd, struct pale_err *err) _must_check_;
 
-/* network.c: a network namespace of the box's own, with loopback up, and its DNS socket; made by a
- * helper while the caller does something else, then entered. The memory is the helper's until
- * network_enter() returns: where the caller gives up before, it must last until the process ends.
- */
+/* network.c: a network namespace of the box's own, with loopback up, and its DNS socket, or, where
+ * the plan has a network, the broker's sockets and what leads to them; made by a helper while the
+ * caller does something else, then entered. The memory is the helper's until network_enter()
+ * returns: where the caller gives up before, it must last until the process ends. */
 struct network {
+	const struct plan *plan;
 	pid_t helper;
-	int fd, dns_fd;
+	int fd, dns_fd; /* dns_fd: -1 with a network */
+	int proc_fd;	/* with a network: the host's /proc */
+	int sockets[EGRESS_NSOCKETS];
+	bool done;
 	struct pale_err err;
-	char stack[32768] __attribute__((aligned(16)));
+	char stack[49152] __attribute__((aligned(16)));
 };
-int network_start(struct network *n, struct pale_err *err) _must_check_;
-int network_enter(struct network *n, int *ret_dns_fd, struct pale_err *err) _must_check_;
+int network_start(struct network *n, const struct plan *plan, struct pale_err *err) _must_check_;
+int network_enter(struct network *n, struct pale_err *err) _must_check_;
 
 /* privileges.c: what is dropped before the box's own code runs. */
 int privileges_drop(const struct plan *plan, struct pale_err *err) _must_check_;

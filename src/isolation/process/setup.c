@@ -109,6 +109,20 @@ static int receive_sources(const struct setup *s, struct mounts *m, struct pale_
 	}
 }
 
+/* The box gets no descriptor of them: it only meets them by connecting. */
+static int report_network(const struct setup *s, struct network *n, struct pale_err *err)
+{
+	struct setup_packet packet = {.what = SETUP_FD_EGRESS};
+	int r;
+
+	if (!s->plan->network)
+		return 0;
+	r = fd_send(s->control_fd, &packet, sizeof(packet), n->sockets, EGRESS_NSOCKETS);
+	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r,
+			       "cannot hand the box's network to the supervisor")
+		     : 0;
+}
+
 static int set_up_files(const struct setup *s, struct mounts *m, struct pale_err *err)
 {
 	const struct plan *plan = s->plan;
@@ -250,7 +264,7 @@ static int setup(const struct setup *s, struct pale_err *err)
 	struct mounts m = {.plan = plan, .scratch = -1, .view_fds = {-1, -1, -1}, .data_fd = -1};
 	/* Not on the stack: should we fail, the helper still runs while we report it. */
 	static struct network network;
-	int r, slave = -1, dns_fd = -1, root;
+	int r, slave = -1, root;
 
 	/* Freed by the exec. */
 	m.sources = malloc((plan->nsteps + 1) * sizeof(int));
@@ -271,7 +285,7 @@ static int setup(const struct setup *s, struct pale_err *err)
 		    ? await_ids(s, err)
 		    : userns_map_self(plan->host.uid, plan->host.gid, plan->uid, plan->gid, err);
 	if (r == 0)
-		r = network_start(&network, err);
+		r = network_start(&network, plan, err);
 	if (r == 0)
 		r = set_up_files(s, &m, err);
 	if (r == 0 && sethostname("pale", 4) < 0)
@@ -279,7 +293,9 @@ static int setup(const struct setup *s, struct pale_err *err)
 	if (r == 0)
 		r = userns_bound_counts(err);
 	if (r == 0)
-		r = network_enter(&network, &dns_fd, err);
+		r = network_enter(&network, err);
+	if (r == 0)
+		r = report_network(s, &network, err);
 	if (r == 0 && plan->command.tty)
 		r = open_terminal(s, &slave, err);
 	if (r == 0)
@@ -309,7 +325,7 @@ static int setup(const struct setup *s, struct pale_err *err)
 	 * do with. */
 	if (r == 0)
 		r = rlimits_apply(&plan->rlimits, err);
-	return r < 0 ? r : exec_init(s, dns_fd, err);
+	return r < 0 ? r : exec_init(s, network.dns_fd, err);
 }
 
 _Noreturn void setup_run(const struct setup *s)
