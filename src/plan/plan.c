@@ -192,6 +192,12 @@ int plan_make(const struct plan_request *req, struct plan **ret, struct pale_err
 	if (r == 0)
 		r = policy_check(req->policy, err);
 	if (r == 0)
+		r = policy_check_whole(req->policy, err);
+	if (r == 0 && network_wanted(&req->policy->network))
+		r = err_set(err, PALE_E_HOST, STAGE, 0,
+			    "nothing here can keep the rules of network.allow yet: a box has "
+			    "loopback only; leave them out");
+	if (r == 0)
 		r = set_identity(p, req->policy, err);
 	if (r < 0)
 		return r;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "policy/model.h"
 #include "policy/options.h"
 #include "policy/paths.h"
 
@@ -50,7 +51,7 @@ int policy_check(const struct policy *p, struct pale_err *err)
 		if (r < 0)
 			return r;
 	}
-	return 0;
+	return network_check(p, err);
 }
 
 struct lines {
@@ -90,7 +91,8 @@ static bool wider(const struct policy_option *o, const struct policy *a, const s
 	if (o->widens == WIDENS_CHANGE) {
 		option_format(o, a, &x);
 		option_format(o, b, &y);
-		return x.failed || y.failed || strcmp(x.data, y.data) != 0;
+		return x.failed || y.failed ||
+		       strcmp(x.data ? x.data : "", y.data ? y.data : "") != 0;
 	}
 	was = option_number(o, a);
 	is = option_number(o, b);
@@ -98,7 +100,8 @@ static bool wider(const struct policy_option *o, const struct policy *a, const s
 		return (is & ~was) != 0;
 	if (o->type == OPTION_WORD)
 		return rank(o, is) > rank(o, was);
-	return is > was;
+	/* No value is no cap. */
+	return (is ? is : UINT64_MAX) > (was ? was : UINT64_MAX);
 }
 
 static bool same_text(const char *a, const char *b)
@@ -157,6 +160,66 @@ static void widened_files(const struct policy *file, const struct policy *flags,
 	}
 }
 
+static bool has_entry(const struct option_list *list, const struct policy *p, const char *entry)
+{
+	bool found = false;
+
+	for (size_t i = 0; !found && i < list->count(p); i++) {
+		_cleanup_free_ char *other = NULL;
+
+		found = policy_entry_json(p, list, i, &other) == 0 && strcmp(other, entry) == 0;
+	}
+	return found;
+}
+
+/* Entries of list that b has and a does not, as lines that name_of() words. */
+static void new_entries(const struct option_list *list, const struct policy *a,
+			const struct policy *b, const char *before,
+			void (*name_of)(const struct policy *p, size_t i, char out[static 128]),
+			struct lines *l)
+{
+	for (size_t i = 0; i < list->count(b); i++) {
+		_cleanup_free_ char *entry = NULL;
+		char name[128];
+
+		if (policy_entry_json(b, list, i, &entry) == 0 && has_entry(list, a, entry))
+			continue;
+		name_of(b, i, name);
+		add_line(l, "%s%s", before, name);
+	}
+}
+
+static void name_of_allow(const struct policy *p, size_t i, char out[static 128])
+{
+	char text[NETWORK_RULE_TEXT];
+
+	snprintf(out, 128, "%.127s", network_rule_text(&p->network.rules[i], text));
+}
+
+static void name_of_deny(const struct policy *p, size_t i, char out[static 128])
+{
+	name_of_allow(p, list_allow.count(p) + i, out);
+}
+
+/* The variable or file; the source of the value is the caller's business. */
+static void name_of_secret(const struct policy *p, size_t i, char out[static 128])
+{
+	const struct network_secret *s = &p->network.secrets[i];
+	const char *name = s->env ? s->env : s->file;
+	char safe[64];
+
+	snprintf(out, 128, "%s for %.60s", str_escape_into(safe, sizeof(safe), name, strlen(name)),
+		 s->hosts[0]);
+}
+
+static void widened_network(const struct policy *file, const struct policy *flags, struct lines *l)
+{
+	new_entries(&list_allow, file, flags, "network: ", name_of_allow, l);
+	/* To deny more is to allow less. */
+	new_entries(&list_deny, flags, file, "network: no longer ", name_of_deny, l);
+	new_entries(&list_secrets, file, flags, "network.secrets: ", name_of_secret, l);
+}
+
 int policy_widened(const struct policy *file, const struct policy *flags, char lines[][160],
 		   size_t max)
 {
@@ -177,6 +240,7 @@ int policy_widened(const struct policy *file, const struct policy *flags, char l
 					 was.len ? was.len : 4));
 	}
 	widened_files(file, flags, &l);
+	widened_network(file, flags, &l);
 	/* Values stay out of the log: they may be what the caller's own variables hold. */
 	for (size_t i = 0; i < flags->nenv; i++) {
 		const char *was = env_of(file, flags->env[i].name);

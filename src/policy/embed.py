@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes a C table of the shipped policies' texts. usage: embed.py OUTPUT FILE.yaml..."""
+"""Writes a C table of policies' texts. usage: embed.py OUTPUT TABLE FILE.yaml..."""
 import os
 import sys
 
@@ -13,10 +13,10 @@ def literal(text):
 
 
 def main():
-    output, files = sys.argv[1], sys.argv[2:]
+    output, table, files = sys.argv[1], sys.argv[2], sys.argv[3:]
     with open(output, "w", encoding="utf-8") as f:
         f.write('/* Made by embed.py from policies/; do not edit. */\n#include "policy/model.h"\n\n')
-        f.write("const struct policy_shipped policy_shipped[] = {\n")
+        f.write("const struct policy_shipped %s[] = {\n" % table)
         for name in files:
             with open(name, encoding="ascii") as source:
                 text = source.read()

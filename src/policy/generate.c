@@ -31,7 +31,10 @@ static void describe_type(struct buf *b, const struct policy_option *o)
 	case OPTION_PATH: buf_adds(b, "path"); break;
 	case OPTION_GROUP: buf_adds(b, "mapping"); break;
 	case OPTION_ENV: buf_adds(b, "mapping of names to texts"); break;
-	case OPTION_FILES: buf_adds(b, "list of entries"); break;
+	case OPTION_LIST: buf_adds(b, "list of entries"); break;
+	case OPTION_BOOL: buf_adds(b, "`true`, `false`"); break;
+	case OPTION_TEXTS: buf_adds(b, "text, or list of texts"); break;
+	case OPTION_PATHS: buf_adds(b, "path, or list of paths"); break;
 	case OPTION_TEXT:
 		if (!o->words) {
 			buf_adds(b, "text");
@@ -163,10 +166,12 @@ int policy_docs_markdown(char **ret, struct pale_err *err)
 	buf_adds(&b, "\n## Keys\n");
 	describe_group(&b, "");
 	for (const struct policy_option *o = policy_options; o->key; o++) {
-		if (o->type != OPTION_GROUP && o->type != OPTION_FILES)
+		if (o->type != OPTION_GROUP && o->type != OPTION_LIST)
 			continue;
 		buf_addf(&b, "\n### %s\n\n%s\n", o->key, o->doc);
-		describe_group(&b, o->type == OPTION_FILES ? "files[]" : o->key);
+		/* Lists of the same entries: the first explains them. */
+		if (o->type == OPTION_GROUP || str_starts(o->list->entries, o->key))
+			describe_group(&b, o->type == OPTION_GROUP ? o->key : o->list->entries);
 		buf_addf(&b, "\n```yaml\npale: 1\n%s\n```\n", o->example);
 	}
 	buf_adds(&b, docs_flags);
@@ -220,8 +225,8 @@ static void init_key(struct buf *b, const struct policy_option *o)
 		buf_addf(b, "#%s%s: %s%s%s\n", nested ? "  " : "", option_name(o), quote, o->def,
 			 quote);
 	} else if (o->example) {
-		/* Each line of the example on its own. */
-		for (const char *p = o->example; *p;) {
+		/* Each line of the example on its own; of a nested one the first is the group. */
+		for (const char *p = nested ? strchr(o->example, '\n') + 1 : o->example; *p;) {
 			size_t n = strcspn(p, "\n");
 
 			buf_addf(b, "#%.*s\n", (int)n, p);

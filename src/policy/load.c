@@ -13,11 +13,13 @@
 #include "policy/model.h"
 #include "policy/node.h"
 #include "policy/options.h"
+#include "policy/paths.h"
 
 struct loader {
 	struct policy *p; /* a copy, thrown away if there is an error */
 	const char *name;
 	const char *base;
+	bool preset; /* it may say network.allow only */
 	size_t nerrors;
 	struct pale_err *first; /* the caller's: the first error */
 	void (*report)(const struct pale_err *e, void *data);
@@ -50,8 +52,13 @@ static void note_unknown(struct loader *l, const struct node *n, const char *gro
 {
 	struct pale_err e;
 
-	err_set(&e, PALE_E_POLICY, "policy", 0, "there is no key %s%s%s", QUOTED(n->key),
-		*group ? " in " : "", strcmp(group, "files[]") == 0 ? "an entry of files" : group);
+	int entries = str_ends(group, "[]") ? (int)strlen(group) - 2 : -1;
+
+	err_set(&e, PALE_E_POLICY, "policy", 0, "there is no key %s%s%.*s", QUOTED(n->key),
+		!*group	       ? ""
+		: entries >= 0 ? " in an entry of "
+			       : " in ",
+		entries >= 0 ? entries : 64, group);
 	if (strcmp(n->key, "<<") == 0)
 		err_add(&e, ": merge keys are not used in policies");
 	else
@@ -146,7 +153,7 @@ static void load_scalar(struct loader *l, const struct node *n, const struct pol
 		return;
 	}
 	/* `user: no`: some readers of YAML take this for a text, others for false. */
-	if (o->type == OPTION_TEXT && node_is_boolean(n)) {
+	if ((o->type == OPTION_TEXT || o->type == OPTION_TEXTS) && node_is_boolean(n)) {
 		err_set(&e, PALE_E_POLICY, "policy", 0,
 			"%s: expected %s; %s without quotes may be read as true or false", o->key,
 			o->words ? "a word" : option_expected(o), QUOTED(n->text));
@@ -157,22 +164,38 @@ static void load_scalar(struct loader *l, const struct node *n, const struct pol
 		note_node(l, n, &e);
 }
 
-static void load_words(struct loader *l, const struct node *n, const struct policy_option *o)
+/* A list, of which each member is read by one(). */
+static void load_each(struct loader *l, const struct node *n, const struct policy_option *o,
+		      void *base,
+		      void (*one)(struct loader *l, const struct node *n,
+				  const struct policy_option *o, void *base))
 {
-	struct pale_err e;
-
-	if (n->kind != NODE_LIST) {
-		note_expected(l, n, o);
-		return;
-	}
 	for (size_t i = 0; i < n->n; i++) {
 		const struct node *m = &n->members[i];
 
-		if (m->kind != NODE_SCALAR || node_is_null(m))
+		if (m->kind == NODE_LIST || node_is_null(m))
 			note_expected(l, m, o);
-		else if (option_parse(o, m->text, l->p, &e) < 0)
-			note_node(l, m, &e);
+		else
+			one(l, m, o, base);
 	}
+}
+
+/* A path as it stands, in PATHS made absolute. */
+static void load_path(struct loader *l, const struct node *n, const struct policy_option *o,
+		      void *base)
+{
+	_cleanup_free_ char *text = free_text(l, n, o), *path = NULL;
+	struct pale_err e;
+	int r = 0;
+
+	if (!text)
+		return;
+	if (o->type == OPTION_PATHS)
+		r = path_absolute(&path, text, l->base, true, &e);
+	if (r >= 0)
+		r = option_parse(o, path ? path : text, base, &e);
+	if (r < 0)
+		note_node(l, n, &e);
 }
 
 /* A list in order of preference: the first is taken, all must be words that are known. */
@@ -200,52 +223,95 @@ static void load_env(struct loader *l, const struct node *n, const struct policy
 	}
 }
 
-static void load_entry(struct loader *l, const struct node *n)
+/* What is not a group, a list of entries or variables. */
+static void load_plain(struct loader *l, const struct node *n, const struct policy_option *o,
+		       void *base)
 {
-	_cleanup_free_ char *path = NULL, *from = NULL, *collect = NULL, *where = NULL;
-	struct policy_file values = {.access = ACCESS_READ};
-	size_t errors = l->nerrors;
-	struct file_request q = {.base = l->base};
-	char name[256];
-	struct pale_err e;
+	bool list = n->kind == NODE_LIST;
 
-	if (n->kind != NODE_MAP) {
-		err_set(&e, PALE_E_POLICY, "policy", 0,
-			"files: expected an entry such as {path: /data, from: ./data, access: "
-			"read}");
+	switch (o->type) {
+	case OPTION_PATH: load_path(l, n, o, base); break;
+	case OPTION_PATHS:
+		list ? load_each(l, n, o, base, load_path) : load_path(l, n, o, base);
+		break;
+	case OPTION_WORDS:
+		if (!list && !o->single) {
+			note_expected(l, n, o);
+			break;
+		}
+		__attribute__((fallthrough));
+	case OPTION_TEXTS:
+		list ? load_each(l, n, o, base, load_scalar) : load_scalar(l, n, o, base);
+		break;
+	default: load_scalar(l, n, o, base);
+	}
+}
+
+/* Whether the entry has each of the list's needed keys; what is missing is noted. */
+static void load_needs(struct loader *l, const struct node *n, const struct option_list *list)
+{
+	for (const char *at = list->needs; at && *at;
+	     at += strcspn(at, " "), at += strspn(at, " ")) {
+		char key[64];
+		struct pale_err e;
+
+		snprintf(key, sizeof(key), "%.*s", (int)strcspn(at, " "), at);
+		if (node_member(n, key))
+			continue;
+		err_set(&e, PALE_E_POLICY, "policy", 0, "`%s` is missing", key);
+		note_node(l, n, &e);
+	}
+}
+
+static void load_row(struct loader *l, const struct node *n, const struct option_list *list,
+		     void *row)
+{
+	for (const struct policy_option *o = policy_options; o->key; o++)
+		if (o->def && option_in_group(o, list->entries) &&
+		    option_parse(o, o->def, row, NULL) < 0)
+			return;
+	for (size_t i = 0; i < n->n; i++) {
+		const struct node *m = &n->members[i];
+		const struct policy_option *o;
+		char key[128];
+
+		snprintf(key, sizeof(key), "%s.%s", list->entries, m->key);
+		o = option_find(key);
+		if (o && option_in_group(o, list->entries))
+			load_plain(l, m, o, row);
+		else
+			note_unknown(l, m, list->entries);
+	}
+	load_needs(l, n, list);
+}
+
+static void load_entry(struct loader *l, const struct node *n, const struct policy_option *o)
+{
+	_cleanup_free_ void *row = calloc(1, o->list->size);
+	size_t errors = l->nerrors;
+	char name[256], where[300];
+	struct option_place at = {l->base, where, l->preset};
+	struct pale_err e;
+	int r = 0;
+
+	if (!row) {
+		err_nomem(&e, "policy");
 		note_node(l, n, &e);
 		return;
 	}
-	for (size_t i = 0; i < n->n; i++) {
-		const struct node *m = &n->members[i];
-		char key[64];
-		const struct policy_option *o;
-
-		snprintf(key, sizeof(key), "files[].%s", m->key);
-		o = option_find(key);
-		if (!o)
-			note_unknown(l, m, "files[]");
-		else if (o->type != OPTION_PATH)
-			load_scalar(l, m, o, &values);
-		else if (o->offset == offsetof(struct policy_file, path))
-			path = free_text(l, m, o);
-		else if (o->offset == offsetof(struct policy_file, from))
-			from = free_text(l, m, o);
-		else
-			collect = free_text(l, m, o);
-	}
-	if (l->nerrors != errors)
+	if (n->kind != NODE_MAP) {
+		err_set(&e, PALE_E_POLICY, "policy", 0, "%s: expected an entry such as %s", o->key,
+			o->list->example);
+		note_node(l, n, &e);
 		return;
+	}
 	str_escape_into(name, sizeof(name), l->name, strlen(l->name));
-	if (asprintf(&where, "%s:%u:%u", name, n->line, n->column) < 0)
-		where = NULL;
-	q.access = values.access;
-	q.size_bytes = values.size_bytes;
-	q.path = path;
-	q.from = from;
-	q.collect = collect;
-	q.where = where;
-	if (policy_append_file(l->p, &q, &e) < 0)
+	snprintf(where, sizeof(where), "%s:%u:%u", name, n->line, n->column);
+	load_row(l, n, o->list, row);
+	if (l->nerrors == errors)
+		r = o->list->append(l->p, row, &at, &e);
+	option_row_done(o->list, row);
+	if (r < 0)
 		note_node(l, n, &e);
 }
 
@@ -253,6 +319,15 @@ static void load_group(struct loader *l, const struct node *n, const char *group
 
 static void load_value(struct loader *l, const struct node *n, const struct policy_option *o)
 {
+	if (l->preset && o->type != OPTION_VERSION && o->list != &list_allow &&
+	    strcmp(o->key, "network") != 0) {
+		struct pale_err e;
+
+		err_set(&e, PALE_E_POLICY, "policy", 0,
+			"%s: a preset says network.allow, and nothing else", o->key);
+		note(l, n->key_line, n->key_column, &e);
+		return;
+	}
 	switch (o->type) {
 	case OPTION_GROUP:
 		if (n->kind == NODE_MAP)
@@ -260,20 +335,19 @@ static void load_value(struct loader *l, const struct node *n, const struct poli
 		else
 			note_expected(l, n, o);
 		break;
-	case OPTION_FILES:
+	case OPTION_LIST:
 		if (n->kind != NODE_LIST)
 			note_expected(l, n, o);
 		for (size_t i = 0; n->kind == NODE_LIST && i < n->n; i++)
-			load_entry(l, &n->members[i]);
+			load_entry(l, &n->members[i], o);
 		break;
 	case OPTION_ENV: load_env(l, n, o); break;
-	case OPTION_WORDS: load_words(l, n, o); break;
 	default:
 		if (o->offset == offsetof(struct policy, isolation) && o->type == OPTION_TEXT &&
 		    n->kind == NODE_LIST)
 			load_preference(l, n, o);
 		else
-			load_scalar(l, n, o, l->p);
+			load_plain(l, n, o, l->p);
 	}
 }
 
@@ -313,14 +387,14 @@ static void load_root(struct loader *l, const struct node *root)
 }
 
 static int load_text(struct policy *p, const char *text, size_t len, const char *name,
-		     const char *base, bool json,
+		     const char *base, bool json, bool preset,
 		     void (*report)(const struct pale_err *e, void *data), void *data,
 		     struct pale_err *err)
 {
 	_cleanup_node_ struct node *root = NULL;
 	_cleanup_policy_ struct policy *copy = NULL;
 	struct pale_err local = {0}, *first = err ? err : &local;
-	struct loader l = {NULL, name, base, 0, first, report, data};
+	struct loader l = {NULL, name, base, preset, 0, first, report, data};
 	int r = json ? node_from_json(&root, text, len, name, first)
 		     : node_from_yaml(&root, text, len, name, first);
 
@@ -343,7 +417,13 @@ static int load_text(struct policy *p, const char *text, size_t len, const char 
 int policy_load_memory(struct policy *p, const char *text, size_t len, const char *name,
 		       const char *base_dir, bool json, struct pale_err *err)
 {
-	return load_text(p, text, len, name, base_dir, json, NULL, NULL, err);
+	return load_text(p, text, len, name, base_dir, json, false, NULL, NULL, err);
+}
+
+int policy_load_preset(struct policy *p, const char *text, size_t len, const char *name,
+		       const char *base_dir, struct pale_err *err)
+{
+	return load_text(p, text, len, name, base_dir, false, true, NULL, NULL, err);
 }
 
 /* The absolute directory, without symbolic links, that relative paths of the file count from. */
@@ -391,8 +471,8 @@ static int load_file(struct policy *p, const char *path,
 	if (r < 0)
 		return r;
 	return load_text(p, text.data ? text.data : "", text.len,
-			 standard ? "standard input" : path, base, str_ends(path, ".json"), report,
-			 data, err);
+			 standard ? "standard input" : path, base, str_ends(path, ".json"), false,
+			 report, data, err);
 }
 
 static int load_shipped(struct policy *p, const char *name,
@@ -411,7 +491,7 @@ static int load_shipped(struct policy *p, const char *name,
 			r = base_of(".", &base, err);
 			return r < 0 ? r
 				     : load_text(p, s->text, strlen(s->text), name, base, false,
-						 report, data, err);
+						 false, report, data, err);
 		}
 		if (d < distance) {
 			distance = d;

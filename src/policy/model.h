@@ -7,6 +7,8 @@
 
 #define POLICY_MAX_FILES    1024
 #define POLICY_MAX_ENV	    1024
+#define POLICY_MAX_RULES    2048
+#define POLICY_MAX_SECRETS  64
 /* What the kernel takes as one string of an environment (MAX_ARG_STRLEN). */
 #define POLICY_MAX_VARIABLE 131072
 
@@ -21,6 +23,36 @@ struct file_request {
 int policy_append_file(struct policy *p, const struct file_request *q,
 		       struct pale_err *err) _must_check_;
 
+/* The rows of lists (see struct option_list), as the options table describes them. */
+struct rule_row {
+	char *host, *address, *port, **ports;
+	unsigned protocols;
+	char **methods, **paths;
+	unsigned intercept; /* enum option_bool */
+	uint64_t rate_bytes, total_bytes;
+	char *reason, *preset;
+};
+struct secret_row {
+	char *env, *file, *value_from, **hosts, *header, *query;
+	unsigned basic; /* enum option_bool */
+};
+struct option_list;
+/* One entry's canonical JSON; 0 or -ENOMEM. */
+int policy_entry_json(const struct policy *p, const struct option_list *list, size_t i,
+		      char **ret) _must_check_;
+/* Checks the network part: network_check.c. */
+int network_check(const struct policy *p, struct pale_err *err) _must_check_;
+
+extern const struct option_list list_files, list_allow, list_deny, list_secrets;
+
+/* Makes room for one more member of an array that grows at powers of two. array: a pointer to the
+ * pointer to n members of that size. */
+int policy_grow(void *array, size_t n, size_t size) _must_check_;
+
+/* Loads the text of a preset into a new policy: nothing but network.allow, without presets. */
+int policy_load_preset(struct policy *p, const char *text, size_t len, const char *name,
+		       const char *base_dir, struct pale_err *err) _must_check_;
+
 /* Exchanges what two policies hold. */
 void policy_swap(struct policy *a, struct policy *b);
 
@@ -30,3 +62,4 @@ struct policy_shipped {
 	const char *text;
 };
 extern const struct policy_shipped policy_shipped[]; /* up to a row without a name */
+extern const struct policy_shipped policy_presets[]; /* likewise, of network.allow */

@@ -2,7 +2,12 @@
  *
  * A connection is allowed if a rule without `deny` covers it and none with `deny` does. A rule
  * covers a host (exact, or "*." and a suffix on label boundaries) or an address range, on its
- * ports, in its protocols; one that names methods or paths covers those requests only. */
+ * ports, in its protocols; one that names methods or paths covers those requests only.
+ *
+ * The host names, paths and addresses that are asked about come from the box and are hostile: a
+ * name goes through network_host_normalise() and a path through network_path_normalise() once,
+ * where it comes in, and everything else compares what these gave. Nothing here allocates but
+ * network_copy(). */
 #pragma once
 
 #include <netinet/in.h>
@@ -33,15 +38,17 @@ struct network_cidr {
 
 struct network_rule {
 	char *host; /* normalised (network_host_normalise()), maybe with "*." before; or NULL */
-	struct network_cidr *cidr; /* instead of a host; or NULL */
-	bool deny;
+	/* Without a host: the addresses that it covers. With one: where its addresses have to lie,
+	 * and then they may be private ones. Or NULL. */
+	struct network_cidr *cidr;
+	bool deny;	    /* rules that deny come after all that allow */
 	unsigned protocols; /* enum network_protocol; never 0 */
 	struct network_range *ports;
 	size_t nports;	      /* never 0 */
 	char **methods;	      /* upper case; NULL-terminated; NULL: any */
 	char **paths;	      /* globs: `*` within a segment, `**` across; NULL: any */
-	bool intercept;	      /* TLS is opened and each request checked; implied by methods, paths,
-				 secrets */
+	bool intercept;	      /* TLS is opened and each request checked; also set for methods and
+				 paths; secrets are not looked at here: network_intercepts() */
 	uint64_t rate_bytes;  /* a second, both ways together; 0: no cap */
 	uint64_t total_bytes; /* of the whole run; 0: no cap */
 	char *reason; /* shown to the program that is refused by this rule (deny), or NULL */
@@ -71,7 +78,7 @@ struct network_publish {
 };
 
 struct policy_network {
-	struct network_rule *rules; /* allow and deny; presets are already rules */
+	struct network_rule *rules; /* allow, then deny; presets are already rules */
 	size_t nrules;
 	struct network_secret *secrets;
 	size_t nsecrets;
@@ -89,6 +96,18 @@ struct policy_network {
 /* Is there anything for which the box needs more than loopback? */
 bool network_wanted(const struct policy_network *n);
 
+void network_done(struct policy_network *n);
+/* Into a zeroed one. 0, or -ENOMEM: *ret is then empty. */
+int network_copy(struct policy_network *ret, const struct policy_network *from) _must_check_;
+void network_rule_done(struct network_rule *r);
+void network_secret_done(struct network_secret *s);
+int network_rule_copy(struct network_rule *ret, const struct network_rule *from) _must_check_;
+
+/* A rule in one line, for people, logs and refusals: "allow tls *.example.org:443 GET /v1/..".
+ * Returns out. */
+#define NETWORK_RULE_TEXT 256
+const char *network_rule_text(const struct network_rule *r, char out[static NETWORK_RULE_TEXT]);
+
 #define NETWORK_HOST_MAX 253
 
 /* A host name as it is compared: lower case, no trailing dot, IDN as punycode if it is ASCII
@@ -99,11 +118,37 @@ bool network_wanted(const struct policy_network *n);
  * address. */
 int network_host_normalise(const char *name, size_t len,
 			   char ret[static NETWORK_HOST_MAX + 1]) _must_check_;
+/* The same for a rule's host, which may have "*." before it. */
+int network_pattern_normalise(const char *text, char ret[static NETWORK_HOST_MAX + 3]) _must_check_;
 /* pattern: exact, or "*.suffix", which covers labels before the suffix but not the suffix itself.
  */
 bool network_host_matches(const char *pattern, const char *host);
+/* Does the one pattern cover all that the other does? */
+bool network_pattern_covers(const char *pattern, const char *other);
+
+/* "192.0.2.1", "10.0.0.0/8", "fd00::/8": the numbers in their usual form only (no octal, no short
+ * form), no bit set beyond the prefix. 0 or -EINVAL. */
+int network_cidr_parse(const char *text, struct network_cidr *ret) _must_check_;
+#define NETWORK_CIDR_TEXT (INET6_ADDRSTRLEN + 4)
+const char *network_cidr_format(const struct network_cidr *c, char out[static NETWORK_CIDR_TEXT]);
+/* A v4-mapped address is in the range of the IPv4 address that it holds. */
 bool network_cidr_contains(const struct network_cidr *c, int family, const void *address);
+/* Contains it, or an IPv4 address within it (NAT64, 6to4, Teredo, ISATAP): for rules that deny. */
+bool network_cidr_reaches(const struct network_cidr *c, int family, const void *address);
+
+/* `*`: any bytes but `/`, `**`: any bytes; all else is itself. Upper and lower case differ. */
 bool network_glob_matches(const char *glob, const char *path);
+
+/* The path of a request as it is compared with a rule's paths: percent-encoded bytes are decoded.
+ * Refuses (-EINVAL, and why in *ret_why) what servers read in different ways, so that a rule would
+ * say one thing and the server do another: "." and ".." segments, encoded or not, empty segments
+ * (but the last), encoded slashes and backslashes, `;`, controls, NUL, broken or double encoding,
+ * and what does not begin with "/". -ENAMETOOLONG: over size. path is without the query. Called by
+ * the HTTP engine for hosts for which network_has_paths(); the request goes on as it was written,
+ * which then means the same. */
+#define NETWORK_PATH_MAX 8192
+int network_path_normalise(const char *path, size_t len, char *ret, size_t size,
+			   const char **ret_why) _must_check_;
 
 /* What is asked. Exactly one of host (normalised) and address is given. method and path: NULL where
  * there is no request (yet). */
@@ -113,7 +158,8 @@ struct network_question {
 	const void *address;
 	uint16_t port;			/* host order; 0: any (a name lookup) */
 	enum network_protocol protocol; /* 0: any */
-	const char *method, *path;	/* path without the query */
+	const char *method, *path;	/* path: normalised, or any text if no rule for this
+					   host has paths (network_has_paths()) */
 };
 
 struct network_answer {
@@ -124,15 +170,24 @@ struct network_answer {
 };
 
 /* Deny rules win; among the allowing ones the first that covers it decides. With port, protocol,
- * method or path left out, a deny rule that is restricted in what was left out does not yet decide.
- */
+ * method or path left out, an allowing rule covers whatever it may be, and a deny rule that is
+ * restricted in what was left out does not yet decide. */
 struct network_answer network_ask(const struct policy_network *n, const struct network_question *q);
 /* Must the requests of a TLS connection to this host and port be seen: a rule with intercept,
  * methods or paths, or a secret, and no exemption? */
 bool network_intercepts(const struct policy_network *n, const char *host, uint16_t port);
+/* Does any rule for this host look at paths? */
+bool network_has_paths(const struct policy_network *n, const char *host);
+/* Is this a host whose requests the secret may be put into? */
+bool network_secret_for(const struct network_secret *s, const char *host);
 
 /* May an address be dialled for a name that a rule allows: not loopback, link-local, metadata,
  * multicast, private, CGNAT, ULA, benchmark or reserved, nor such a one within v4-mapped, NAT64,
  * 6to4 or Teredo, unless a rule's cidr names it. The host's own addresses are checked by the
  * broker. */
 bool network_address_public(int family, const void *address);
+/* May the broker dial an address that it got for a host that rule `rule` (network_answer.rule)
+ * allows? Public ones, those in the rule's own cidr (then only those), and those that an allowing
+ * rule without a host covers on this port; never one that a deny rule covers. */
+bool network_may_dial(const struct policy_network *n, int rule, int family, const void *address,
+		      uint16_t port, enum network_protocol protocol);

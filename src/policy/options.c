@@ -1,13 +1,12 @@
-/* The options table (see options.h) and what reads and writes one scalar by its row. Runs wherever
- * a policy is read, with the caller's rights; the texts may be hostile. */
+/* The options table: see options.h. Runs wherever a policy is read, with the caller's rights; the
+ * texts may be hostile. */
 #include "policy/options.h"
 
-#include <ctype.h>
-#include <inttypes.h>
 #include <string.h>
 
-#include "base/num.h"
 #include "base/str.h"
+#include "policy/model.h"
+#include "policy/rules.h"
 
 static bool valid_user(const char *s)
 {
@@ -56,9 +55,25 @@ static const struct option_word item_words[] = {
 	{"events", ITEM_EVENTS, "events of denied calls and blocked network attempts"},
 	{0},
 };
+static const struct option_word protocol_words[] = {
+	{"tls", NETWORK_TLS, "TLS for the name that the rule says: https and the like"},
+	{"http", NETWORK_HTTP, "HTTP/1 in clear; each request is checked"},
+	{"tcp", NETWORK_TCP, "any bytes: ssh, databases; nothing of the content is checked"},
+	{"udp", NETWORK_UDP, "datagrams, for single hosts"},
+	{0},
+};
 
 #define P(member) offsetof(struct policy, member)
 #define F(member) offsetof(struct policy_file, member)
+#define R(member) offsetof(struct rule_row, member)
+#define S(member) offsetof(struct secret_row, member)
+
+/* A host, maybe with "*." before it; in any case, as people write it. */
+#define HOST_PATTERN                                                                   \
+	"^(\\*\\.)?([A-Za-z0-9_-]{1,63}\\.)*(?![0-9]+\\.?$)(?!0[xX][0-9A-Fa-f]*\\.?$)" \
+	"[A-Za-z0-9_-]{1,63}\\.?$"
+#define HOST_ROW     .pattern = HOST_PATTERN, .normal = rule_host_normal, .hint = rule_host_hint
+#define PORT_PATTERN "^[0-9]{1,5}(-[0-9]{1,5})?$"
 
 /* clang-format off */
 const struct policy_option policy_options[] = {
@@ -85,7 +100,8 @@ const struct policy_option policy_options[] = {
 		"without capabilities.",
 	 .example = "user: agent", .also = "username uid"},
 
-	{.key = "files", .type = OPTION_FILES,
+	{.key = "files", .type = OPTION_LIST, .list = &list_files,
+	 .expected = "a list of entries, [{path: ..., access: ...}]",
 	 .doc = "What of the host is there, besides the host's programs in /usr, and what is "
 		"writable, besides HOME and /tmp. Nothing else of the host's files is there. Entries "
 		"may lie in one another, in any order.",
@@ -168,6 +184,161 @@ const struct policy_option policy_options[] = {
 	 .doc = "Output of the whole run; at this many bytes it is ended.",
 	 .example = "limits: {output_total: 1GiB}", .also = "max_output total_output"},
 
+	{.key = "network", .type = OPTION_GROUP,
+	 .doc = "Which hosts the code can reach. Without a rule that allows there is no network but "
+		"loopback.",
+	 .example = "network:\n  allow:\n    - {preset: pypi}\n"
+		    "    - {host: api.example.com, methods: [GET], paths: [\"/v1/**\"]}\n"
+		    "  deny:\n    - {host: \"*.internal.example.com\", reason: not from here}",
+	 .also = "net egress internet"},
+	{.key = "network.allow", .type = OPTION_LIST, .list = &list_allow,
+	 .expected = "a list of rules, [{host: ..., port: ...}]",
+	 .doc = "What is allowed: a connection that one of these rules covers and none of `deny` does. "
+		"Names are resolved outside, and only the addresses found there are reached; private "
+		"and local ones are not, unless `address` names them.",
+	 .example = "network:\n  allow:\n  - {preset: pypi}\n"
+		    "  - {host: api.example.com, methods: [GET, HEAD], paths: [\"/v1/**\"]}\n"
+		    "  - {host: \"*.example.org\", ports: [80, 443]}\n"
+		    "  - {host: github.com, port: 22, protocol: tcp}\n"
+		    "  - {host: db.example.com, address: 10.1.0.0/16, port: 5432, protocol: tcp}",
+	 .also = "rules hosts domains allowed allowlist whitelist allowed_domains allowed_hosts"},
+	{.key = "network.allow[].host", .type = OPTION_TEXT, .offset = R(host), HOST_ROW,
+	 .expected = "a host name, `*.` before it for all names below it",
+	 .doc = "The name: exact, or `*.example.com`, which covers every name below example.com but "
+		"not example.com itself.",
+	 .also = "name domain hostname"},
+	{.key = "network.allow[].address", .type = OPTION_TEXT, .offset = R(address),
+	 .normal = rule_address_normal, .pattern = "^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$",
+	 .expected = "an address such as 192.0.2.1 or 2001:db8::1, or a range such as 10.1.0.0/16 (no "
+		     "bits set behind the prefix)",
+	 .doc = "An address or range that is reached without a name. With `host` it says where the "
+		"name's addresses have to lie, and then they may be private ones.",
+	 .also = "ip cidr addr addresses range"},
+	{.key = "network.allow[].port", .type = OPTION_TEXT, .offset = R(port), .numbers = true,
+	 .pattern = PORT_PATTERN, .normal = rule_ports_normal,
+	 .expected = "a port such as 443, or a range such as 8000-8010",
+	 .doc = "The port, or a range of them. Left out, it is 443 (80 with `protocol: http`; it "
+		"has to be said for tcp and udp); in a rule that denies, every port.",
+	 .also = "dport"},
+	{.key = "network.allow[].ports", .type = OPTION_TEXTS, .offset = R(ports), .numbers = true,
+	 .pattern = PORT_PATTERN, .normal = rule_ports_normal,
+	 .expected = "a port such as 443, a range such as 8000-8010, or a list of these",
+	 .doc = "Several ports, instead of `port`.", .also = "dports"},
+	{.key = "network.allow[].protocol", .type = OPTION_WORDS, .offset = R(protocols),
+	 .words = protocol_words, .single = true,
+	 .doc = "What may be spoken there. Left out, it is tls for port 443, http for 80 and tcp for "
+		"22, and has to be said for other ports; in a rule that denies, all of them.",
+	 .also = "proto protocols scheme"},
+	{.key = "network.allow[].methods", .type = OPTION_TEXTS, .offset = R(methods),
+	 .pattern = "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,20}$", .normal = rule_method_normal,
+	 .expected = "an HTTP method such as GET, or a list of them",
+	 .doc = "Only requests with these methods. TLS is then opened (`intercept`).",
+	 .also = "method verbs"},
+	{.key = "network.allow[].paths", .type = OPTION_TEXTS, .offset = R(paths),
+	 .pattern = "^(/|\\*\\*)[^ ?#]*$", .valid = rule_path_valid,
+	 .expected = "a path that begins with `/`, in which `*` stands for anything but `/` and `**` "
+		     "for anything",
+	 .doc = "Only requests for these paths, without the query: `*` stands for anything but `/`, "
+		"`**` for anything. TLS is then opened (`intercept`). Paths that servers read in "
+		"different ways (`..`, `//`, `;`, encoded slashes) are refused for a host whose rules "
+		"have paths.",
+	 .also = "path urls url prefix prefixes"},
+	{.key = "network.allow[].intercept", .type = OPTION_BOOL, .offset = R(intercept),
+	 .doc = "TLS is opened by Pale, with a certificate that programs inside trust, so that each "
+		"request is checked and logged; `methods`, `paths` and secrets imply it. Without it, "
+		"what is asked of a server within TLS is not seen: also not if it is asked for "
+		"another name that the same server answers for.",
+	 .also = "mitm inspect decrypt tls_inspect"},
+	{.key = "network.allow[].rate", .type = OPTION_SIZE, .offset = R(rate_bytes), .min = "1KiB",
+	 .max = "1TiB", .doc = "At most so many bytes a second, both ways together, for this rule.",
+	 .also = "bandwidth speed"},
+	{.key = "network.allow[].bytes", .type = OPTION_SIZE, .offset = R(total_bytes), .min = "1KiB",
+	 .max = "1024TiB",
+	 .doc = "At most so many bytes in the whole run, both ways together, for this rule.",
+	 .also = "limit max size total quota"},
+	{.key = "network.allow[].reason", .type = OPTION_TEXT, .offset = R(reason),
+	 .expected = "a text of at most 255 bytes",
+	 .doc = "Shown to a program that is refused because of this rule: what to use instead.",
+	 .also = "message comment why note"},
+	{.key = "network.allow[].preset", .type = OPTION_TEXT, .offset = R(preset),
+	 .expected = "the name of a preset, or the path of its file",
+	 .doc = "Instead of a host: the rules of a preset (`pale policy presets`), which `methods`, "
+		"`paths`, `intercept`, `rate`, `bytes` and `reason` apply to. With a host, only the "
+		"name of the preset that the rule came from.",
+	 .also = "use group include template"},
+	{.key = "network.deny", .type = OPTION_LIST, .list = &list_deny,
+	 .expected = "a list of rules, [{host: ..., reason: ...}]",
+	 .doc = "What is refused even if a rule of `allow` covers it. Its entries have the keys of "
+		"`allow` but `intercept`, `rate`, `bytes` and `preset`. What an entry leaves out is "
+		"not restricted: `{host: a.example.com}` alone refuses every port and protocol.",
+	 .example = "network:\n  deny:\n"
+		    "  - {host: \"*.internal.example.com\", reason: \"use api.example.com\"}\n"
+		    "  - {host: api.example.com, methods: [DELETE]}",
+	 .also = "block blocked blocklist denied blacklist denied_domains"},
+	{.key = "network.secrets", .type = OPTION_LIST, .list = &list_secrets,
+	 .expected = "a list of entries, [{env: ..., value_from: ..., hosts: ...}]",
+	 .doc = "Secrets that the code uses and never holds: it has a placeholder, which is replaced "
+		"on the way out, in one place of requests to the named hosts only. TLS to these is "
+		"opened (`intercept`).",
+	 .example = "network:\n  secrets:\n  - {env: API_KEY, value_from: \"env:REAL_KEY\", "
+		    "hosts: [api.example.com], header: authorization}",
+	 .also = "credentials tokens keys"},
+	{.key = "network.secrets[].env", .type = OPTION_TEXT, .offset = S(env),
+	 .pattern = "^(?!PALE_)[A-Za-z_][A-Za-z0-9_]*$", .valid = secret_env_valid,
+	 .expected = "a variable's name: letters, digits and _, no digit first, not beginning with "
+		     "PALE_",
+	 .doc = "The variable in the box that holds the placeholder.", .also = "name variable"},
+	{.key = "network.secrets[].file", .type = OPTION_PATH, .offset = S(file),
+	 .doc = "The file in the box that holds it, read-only; an absolute path.", .also = "path"},
+	{.key = "network.secrets[].value_from", .type = OPTION_PATH, .offset = S(value_from),
+	 .valid = secret_source_valid, .hidden = true,
+	 .expected = "env:NAME, file:PATH, command:SHELL LINE or fd:N (never the value itself)",
+	 .doc = "Where the value is read from, on the host: `env:NAME` the caller's variable, "
+		"`file:PATH` a file's first line, `command:LINE` the output of a shell line, `fd:N` "
+		"an open descriptor of the caller.",
+	 .also = "value from source secret"},
+	{.key = "network.secrets[].hosts", .type = OPTION_TEXTS, .offset = S(hosts), HOST_ROW,
+	 .expected = "a host name, or a list of them",
+	 .doc = "The hosts that may be sent it. Each has to be allowed by a rule.",
+	 .also = "host domains domain"},
+	{.key = "network.secrets[].header", .type = OPTION_TEXT, .offset = S(header),
+	 .pattern = "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$", .normal = secret_header_normal,
+	 .expected = "the name of a header, other than those that frame a message (host, "
+		     "content-length ...)",
+	 .doc = "The header in which the placeholder is replaced, wherever in its value it stands.",
+	 .also = "headers"},
+	{.key = "network.secrets[].query", .type = OPTION_TEXT, .offset = S(query),
+	 .pattern = "^[A-Za-z0-9._~\\[\\]-]+$", .valid = secret_query_valid,
+	 .expected = "the name of a query field",
+	 .doc = "Or the field of the query in which it is replaced.",
+	 .also = "param parameter field"},
+	{.key = "network.secrets[].basic", .type = OPTION_BOOL, .offset = S(basic),
+	 .doc = "Or `true`: user or password of HTTP's basic authentication.",
+	 .also = "basic_auth auth password"},
+	{.key = "network.exempt", .type = OPTION_TEXTS, .offset = P(network.exempt), HOST_ROW,
+	 .widens = WIDENS_CHANGE, .expected = "a host name, or a list of them",
+	 .doc = "Hosts whose TLS is never opened, because their clients insist on a certificate or "
+		"bring one. No rule with methods or paths, and no secret, may be for them.",
+	 .example = "network:\n  exempt: [pinned.example.com]", .also = "exclude bypass passthrough"},
+	{.key = "network.extra_ca", .type = OPTION_PATHS, .offset = P(network.extra_ca),
+	 .widens = WIDENS_CHANGE,
+	 .doc = "Files with certificates (PEM) that servers may be verified with, besides the host's "
+		"trust store, where TLS is opened.",
+	 .example = "network:\n  extra_ca: [/etc/ssl/certs/example-ca.pem]",
+	 .also = "ca cafile cacert ca_bundle certificates"},
+	{.key = "network.rate", .type = OPTION_SIZE, .offset = P(network.rate_bytes), .min = "1KiB",
+	 .max = "1TiB", .widens = WIDENS_MORE,
+	 .doc = "At most so many bytes a second for the whole box, both ways together.",
+	 .example = "network:\n  rate: 10MiB", .also = "bandwidth speed"},
+	{.key = "network.bytes", .type = OPTION_SIZE, .offset = P(network.total_bytes), .min = "1KiB",
+	 .max = "1024TiB", .widens = WIDENS_MORE,
+	 .doc = "At most so many bytes for the whole box and run, both ways together.",
+	 .example = "network:\n  bytes: 1GiB", .also = "limit max size total quota"},
+	{.key = "network.connections", .type = OPTION_COUNT, .offset = P(network.connections),
+	 .def = "1024", .min = "1", .max = "16384", .widens = WIDENS_MORE,
+	 .doc = "Connections out of the box that may be open at a time.",
+	 .example = "network:\n  connections: 64", .also = "max_connections sockets"},
+
 	{.key = "kernel", .type = OPTION_GROUP, .doc = "What of the kernel is within reach.",
 	 .example = "kernel: {profile: strict}", .also = "seccomp syscalls"},
 	{.key = "kernel.profile", .type = OPTION_WORD, .offset = P(profile), .def = "default",
@@ -197,9 +368,9 @@ const struct policy_option policy_options[] = {
 };
 
 const struct option_reserved policy_reserved[] = {
-	{"network", "until then no box has a network: leave it out"},
-	{"egress", "until then no box has a network: leave it out"},
-	{"secrets", "until then no secret can be given to a box"},
+	{"network.ask", "until then nothing waits for a person"},
+	{"network.publish", "until then nothing inside can be reached from outside"},
+	{"network.ssh_agent", "until then no agent can be used inside"},
 	{"approve", "until then nothing waits for a person"},
 	{"approvals", "until then nothing waits for a person"},
 	{"session", "until then each run is a box of its own"},
@@ -233,281 +404,12 @@ bool option_in_group(const struct policy_option *o, const char *group)
 	return (size_t)(name - o->key) == len + 1 && memcmp(o->key, group, len) == 0;
 }
 
-bool option_in_entry(const struct policy_option *o, const struct policy_file *f)
-{
-	const char *text = "";
-
-	if (!option_in_group(o, "files[]"))
-		return false;
-	if (o->type == OPTION_PATH)
-		memcpy(&text, (const char *)f + o->offset, sizeof(text));
-	return text && (o->type != OPTION_SIZE || option_number(o, f) != 0);
-}
-
 const char *option_word_of(const struct option_word *words, unsigned value)
 {
 	for (; words->word; words++)
 		if (words->value == value)
 			return words->word;
 	return "?";
-}
-
-const char *option_expected(const struct policy_option *o)
-{
-	switch (o->type) {
-	case OPTION_SIZE: return "a size such as 64MiB, 1.5GiB or 500kB";
-	case OPTION_TIME: return "a time such as 30s, 1.5s, 250ms, 2m or 1h";
-	case OPTION_MILLI: return "a number such as 1, 0.5 or 2.25, with at most three decimals";
-	case OPTION_COUNT: return "a whole number";
-	case OPTION_VERSION: return "1";
-	case OPTION_PATH: return "a path";
-	case OPTION_TEXT: return o->expected ? o->expected : "one of";
-	case OPTION_WORD: return "one of";
-	case OPTION_WORDS: return "a list of";
-	case OPTION_GROUP: return "a mapping of keys, {key: value}";
-	case OPTION_ENV: return "a mapping of variables, {NAME: value}";
-	case OPTION_FILES: return "a list of entries, [{path: ..., access: ...}]";
-	}
-	return "a value";
-}
-
-uint64_t option_number(const struct policy_option *o, const void *base)
-{
-	const char *at = (const char *)base + o->offset;
-	uint64_t number = 0;
-	unsigned word = 0;
-
-	if (o->type == OPTION_WORD || o->type == OPTION_WORDS)
-		memcpy(&word, at, sizeof(word));
-	else
-		memcpy(&number, at, sizeof(number));
-	return o->type == OPTION_WORD || o->type == OPTION_WORDS ? word : number;
-}
-
-static int parse_number(enum option_type type, const char *text, uint64_t *ret)
-{
-	switch (type) {
-	case OPTION_SIZE: return num_parse_size(text, ret);
-	case OPTION_TIME: return num_parse_duration(text, ret);
-	case OPTION_MILLI: return num_parse_milli(text, ret);
-	default: return num_parse_u64(text, UINT64_MAX, ret);
-	}
-}
-
-/* Units as people write them, in lower case, and what is meant. A factor goes into the number. */
-static const struct {
-	enum option_type type;
-	const char *written, *unit;
-	unsigned factor, divisor;
-} unit_slips[] = {
-	{OPTION_SIZE, "b", "B", 1, 1},		{OPTION_SIZE, "byte", "B", 1, 1},
-	{OPTION_SIZE, "bytes", "B", 1, 1},	{OPTION_SIZE, "ki", "KiB", 1, 1},
-	{OPTION_SIZE, "kib", "KiB", 1, 1},	{OPTION_SIZE, "kb", "kB", 1, 1},
-	{OPTION_SIZE, "kilobytes", "kB", 1, 1}, {OPTION_SIZE, "m", "MiB", 1, 1},
-	{OPTION_SIZE, "mi", "MiB", 1, 1},	{OPTION_SIZE, "mib", "MiB", 1, 1},
-	{OPTION_SIZE, "mb", "MB", 1, 1},	{OPTION_SIZE, "megabytes", "MB", 1, 1},
-	{OPTION_SIZE, "meg", "MiB", 1, 1},	{OPTION_SIZE, "g", "GiB", 1, 1},
-	{OPTION_SIZE, "gi", "GiB", 1, 1},	{OPTION_SIZE, "gib", "GiB", 1, 1},
-	{OPTION_SIZE, "gb", "GB", 1, 1},	{OPTION_SIZE, "gigabytes", "GB", 1, 1},
-	{OPTION_SIZE, "gig", "GiB", 1, 1},	{OPTION_SIZE, "t", "TiB", 1, 1},
-	{OPTION_SIZE, "ti", "TiB", 1, 1},	{OPTION_SIZE, "tib", "TiB", 1, 1},
-	{OPTION_SIZE, "tb", "TB", 1, 1},	{OPTION_TIME, "msec", "ms", 1, 1},
-	{OPTION_TIME, "millis", "ms", 1, 1},	{OPTION_TIME, "milliseconds", "ms", 1, 1},
-	{OPTION_TIME, "s", "s", 1, 1},		{OPTION_TIME, "sec", "s", 1, 1},
-	{OPTION_TIME, "secs", "s", 1, 1},	{OPTION_TIME, "second", "s", 1, 1},
-	{OPTION_TIME, "seconds", "s", 1, 1},	{OPTION_TIME, "m", "m", 1, 1},
-	{OPTION_TIME, "mins", "m", 1, 1},	{OPTION_TIME, "minute", "m", 1, 1},
-	{OPTION_TIME, "minutes", "m", 1, 1},	{OPTION_TIME, "h", "h", 1, 1},
-	{OPTION_TIME, "hr", "h", 1, 1},		{OPTION_TIME, "hrs", "h", 1, 1},
-	{OPTION_TIME, "hour", "h", 1, 1},	{OPTION_TIME, "hours", "h", 1, 1},
-	{OPTION_TIME, "d", "h", 24, 1},		{OPTION_TIME, "day", "h", 24, 1},
-	{OPTION_TIME, "days", "h", 24, 1},	{OPTION_MILLI, "m", "", 1, 1000},
-	{OPTION_MILLI, "%", "", 1, 100},	{OPTION_MILLI, "cpu", "", 1, 1},
-	{OPTION_MILLI, "cpus", "", 1, 1},	{OPTION_MILLI, "core", "", 1, 1},
-	{OPTION_MILLI, "cores", "", 1, 1},
-};
-
-/* Appends ": did you mean 512MiB?" where the text is a number with a misspelt unit. */
-static void suggest_unit(const struct policy_option *o, const char *text, struct pale_err *err)
-{
-	size_t n = strspn(text, "0123456789."), used = 0;
-	char number[24], unit[16] = "";
-	uint64_t milli;
-
-	if (n == 0 || n >= sizeof(number))
-		return;
-	memcpy(number, text, n);
-	number[n] = '\0';
-	for (const char *p = text + n; *p; p++) {
-		if (*p == ' ' || *p == '_')
-			continue;
-		if (used + 1 >= sizeof(unit))
-			return;
-		unit[used++] = (char)tolower((unsigned char)*p);
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(unit_slips); i++) {
-		char fixed[64], plain[NUM_TEXT];
-
-		if (unit_slips[i].type != o->type || strcmp(unit_slips[i].written, unit) != 0)
-			continue;
-		if (unit_slips[i].factor == 1 && unit_slips[i].divisor == 1) {
-			snprintf(fixed, sizeof(fixed), "%s%s", number, unit_slips[i].unit);
-		} else if (num_parse_milli(number, &milli) == 0 && milli < UINT32_MAX) {
-			milli = milli * unit_slips[i].factor / unit_slips[i].divisor;
-			snprintf(fixed, sizeof(fixed), "%s%s", num_format_milli(plain, milli),
-				 unit_slips[i].unit);
-		} else {
-			return;
-		}
-		if (parse_number(o->type, fixed, &milli) == 0)
-			err_add(err, ": did you mean %s?", fixed);
-		return;
-	}
-}
-
-static bool means_unlimited(const char *text)
-{
-	static const char *const words[] = {"unlimited", "infinity", "inf", "none",
-					    "max",	 "-1",	     "off", "no"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-		if (strcasecmp(text, words[i]) == 0)
-			return true;
-	return false;
-}
-
-static int parse_scalar_number(const struct policy_option *o, const char *text, char *at,
-			       struct pale_err *err)
-{
-	uint64_t value = 0, bound;
-	int r = parse_number(o->type, text, &value);
-
-	if (r == -ERANGE) {
-		value = UINT64_MAX; /* and so over every maximum */
-	} else if (r < 0) {
-		err_set(err, PALE_E_POLICY, "policy", 0, "%s: expected %s, not %s", o->key,
-			option_expected(o), QUOTED(text));
-		if (o->max && means_unlimited(text))
-			err_add(err, ": there is always a limit; the most is %s", o->max);
-		else
-			suggest_unit(o, text, err);
-		return -PALE_E_POLICY;
-	}
-	if (o->min && parse_number(o->type, o->min, &bound) == 0 && value < bound)
-		return err_set(err, PALE_E_POLICY, "policy", 0,
-			       "%s: %s is too little: the least is %s", o->key, QUOTED(text),
-			       o->min);
-	if (o->max && parse_number(o->type, o->max, &bound) == 0 && value > bound)
-		return err_set(err, PALE_E_POLICY, "policy", 0,
-			       "%s: %s is too much: the most is %s", o->key, QUOTED(text), o->max);
-	memcpy(at, &value, sizeof(value));
-	return 0;
-}
-
-/* The word's row, or NULL with the message set. */
-static const struct option_word *parse_word(const struct policy_option *o, const char *text,
-					    struct pale_err *err)
-{
-	const char *best = NULL;
-	size_t distance = strlen(text) < 4 ? 2 : 3;
-
-	for (const struct option_word *w = o->words; w->word; w++)
-		if (strcmp(w->word, text) == 0)
-			return w;
-	err_set(err, PALE_E_POLICY, "policy", 0, "%s: expected %s", o->key,
-		o->words[1].word ? "one of " : "");
-	for (const struct option_word *w = o->words; w->word; w++) {
-		size_t d = str_distance(text, w->word, distance);
-
-		err_add(err, "%s%s", w == o->words ? "" : ", ", w->word);
-		if (d < distance) {
-			distance = d;
-			best = w->word;
-		}
-	}
-	err_add(err, "; not %s", QUOTED(text));
-	if (best)
-		err_add(err, ": did you mean %s?", best);
-	return NULL;
-}
-
-int option_parse(const struct policy_option *o, const char *text, void *base, struct pale_err *err)
-{
-	char *at = (char *)base + o->offset, *copy, *old;
-	const struct option_word *w = NULL;
-	unsigned bits;
-
-	if (o->words) {
-		w = parse_word(o, text, err);
-		if (!w)
-			return -PALE_E_POLICY;
-	}
-	switch (o->type) {
-	case OPTION_VERSION:
-		if (strcmp(text, o->def) == 0)
-			return 0;
-		return err_set(err, PALE_E_POLICY, "policy", 0,
-			       "%s: expected 1, not %s: Pale %s knows policies of format 1 only",
-			       o->key, QUOTED(text), PALE_VERSION);
-	case OPTION_SIZE:
-	case OPTION_TIME:
-	case OPTION_MILLI:
-	case OPTION_COUNT: return parse_scalar_number(o, text, at, err);
-	case OPTION_WORD: memcpy(at, &w->value, sizeof(w->value)); return 0;
-	case OPTION_WORDS:
-		memcpy(&bits, at, sizeof(bits));
-		bits |= w->value;
-		memcpy(at, &bits, sizeof(bits));
-		return 0;
-	case OPTION_TEXT:
-	case OPTION_PATH:
-		if (strlen(text) >= (o->type == OPTION_PATH ? 4096 : OPTION_TEXT_MAX))
-			return err_set(err, PALE_E_POLICY, "policy", 0, "%s: too long", o->key);
-		if (!*text || (o->valid && !o->valid(text)))
-			return err_set(err, PALE_E_POLICY, "policy", 0, "%s: expected %s, not %s",
-				       o->key, option_expected(o), QUOTED(text));
-		copy = strdup(text);
-		if (!copy)
-			return err_nomem(err, "policy");
-		memcpy(&old, at, sizeof(old));
-		free(old);
-		memcpy(at, &copy, sizeof(copy));
-		return 0;
-	case OPTION_GROUP:
-	case OPTION_FILES:
-	case OPTION_ENV: break;
-	}
-	return err_set(err, PALE_E_POLICY, "policy", 0, "%s: expected %s, not %s", o->key,
-		       option_expected(o), QUOTED(text));
-}
-
-void option_format(const struct policy_option *o, const void *base, struct buf *b)
-{
-	uint64_t value = option_number(o, base);
-	char text[NUM_TEXT];
-	const char *string;
-
-	switch (o->type) {
-	case OPTION_SIZE: buf_adds(b, num_format_size(text, value)); break;
-	case OPTION_TIME: buf_adds(b, num_format_duration(text, value)); break;
-	case OPTION_MILLI: buf_adds(b, num_format_milli(text, value)); break;
-	case OPTION_COUNT: buf_addf(b, "%" PRIu64, value); break;
-	case OPTION_VERSION: buf_adds(b, o->def); break;
-	case OPTION_WORD: buf_adds(b, option_word_of(o->words, (unsigned)value)); break;
-	case OPTION_TEXT:
-	case OPTION_PATH:
-		memcpy(&string, (const char *)base + o->offset, sizeof(string));
-		buf_adds(b, string ? string : "");
-		break;
-	case OPTION_WORDS:
-		for (const struct option_word *w = o->words; w->word; w++)
-			if (value & w->value)
-				buf_addf(b, "%s%s", b->len ? ", " : "", w->word);
-		break;
-	case OPTION_GROUP:
-	case OPTION_FILES:
-	case OPTION_ENV: break;
-	}
 }
 
 /* Whether word is among the blank-separated words. */
@@ -525,9 +427,11 @@ void option_suggest_key(const char *group, const char *name, struct pale_err *er
 {
 	const struct policy_option *best = NULL;
 	size_t distance = strlen(name) < 4 ? 2 : 3;
+	char key[128];
 
-	for (const struct option_reserved *k = policy_reserved; !*group && k->key; k++) {
-		if (strcmp(k->key, name) == 0) {
+	snprintf(key, sizeof(key), "%s%s%s", group, *group ? "." : "", name);
+	for (const struct option_reserved *k = policy_reserved; k->key; k++) {
+		if (strcmp(k->key, key) == 0) {
 			err_add(err, ": a later version of Pale will know it; %s", k->until);
 			return;
 		}

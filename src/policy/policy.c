@@ -7,6 +7,7 @@
 #include <sha256.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/str.h"
 #include "policy/model.h"
 #include "policy/options.h"
@@ -35,6 +36,7 @@ void policy_free(struct policy *p)
 	free(p->isolation);
 	free(p->image);
 	free(p->user);
+	network_done(&p->network);
 	free(p);
 }
 
@@ -64,8 +66,7 @@ int policy_new(struct policy **ret, struct pale_err *err)
 	return 0;
 }
 
-/* Makes room for one more member of an array that grows at powers of two. */
-static int grow(void *array, size_t n, size_t size)
+int policy_grow(void *array, size_t n, size_t size)
 {
 	void *old, *new;
 
@@ -89,9 +90,9 @@ static int append_copy(struct policy *p, const struct policy_file *f)
 {
 	struct policy_file c = {.access = f->access, .size_bytes = f->size_bytes};
 
-	if (grow(&p->files, p->nfiles, sizeof(*p->files)) < 0 || copy_text(&c.path, f->path) < 0 ||
-	    copy_text(&c.from, f->from) < 0 || copy_text(&c.collect, f->collect) < 0 ||
-	    copy_text(&c.where, f->where) < 0) {
+	if (policy_grow(&p->files, p->nfiles, sizeof(*p->files)) < 0 ||
+	    copy_text(&c.path, f->path) < 0 || copy_text(&c.from, f->from) < 0 ||
+	    copy_text(&c.collect, f->collect) < 0 || copy_text(&c.where, f->where) < 0) {
 		file_done(&c);
 		return -ENOMEM;
 	}
@@ -110,6 +111,9 @@ int policy_copy(struct policy **ret, const struct policy *from, struct pale_err 
 	p->files = NULL;
 	p->env = NULL;
 	p->nfiles = p->nenv = 0;
+	p->network = (struct policy_network){0};
+	if (network_copy(&p->network, &from->network) < 0)
+		return err_nomem(err, "policy");
 	if (copy_text(&p->isolation, from->isolation) < 0 ||
 	    copy_text(&p->image, from->image) < 0 || copy_text(&p->user, from->user) < 0)
 		return err_nomem(err, "policy");
@@ -178,7 +182,7 @@ int policy_append_file(struct policy *p, const struct file_request *q, struct pa
 	if (r >= 0 && f.from)
 		r = path_check_source(f.from, err);
 	if (r >= 0 && (copy_text(&f.where, q->where ? q->where : "files") < 0 ||
-		       grow(&p->files, p->nfiles, sizeof(*p->files)) < 0))
+		       policy_grow(&p->files, p->nfiles, sizeof(*p->files)) < 0))
 		r = err_nomem(err, "policy");
 	if (r < 0) {
 		file_done(&f);
@@ -251,7 +255,7 @@ int policy_add_env(struct policy *p, const char *name, const char *value, struct
 		return err_set(err, PALE_E_POLICY, "policy", 0, "env: more than %d variables",
 			       POLICY_MAX_ENV);
 	n = strdup(name);
-	if (!n || grow(&p->env, p->nenv, sizeof(*p->env)) < 0)
+	if (!n || policy_grow(&p->env, p->nenv, sizeof(*p->env)) < 0)
 		return err_nomem(err, "policy");
 	p->env[p->nenv++] = (struct policy_env){take_ptr(n), take_ptr(v)};
 	return 0;
@@ -261,21 +265,19 @@ int policy_add_env(struct policy *p, const char *name, const char *value, struct
 static int set_words(struct policy *p, const struct policy_option *o, const char *value,
 		     struct pale_err *err)
 {
-	_cleanup_free_ char *copy = strdup(value);
-	unsigned before = p->best_effort;
+	_cleanup_policy_ struct policy *changed = NULL;
+	_cleanup_free_ char *words = strdup(value);
 	char *save = NULL;
+	int r = policy_copy(&changed, p, err);
 
-	if (!copy)
-		return err_nomem(err, "policy");
-	for (char *w = strtok_r(copy, ", ", &save); w; w = strtok_r(NULL, ", ", &save)) {
-		int r = option_parse(o, w, p, err);
-
-		if (r < 0) {
-			p->best_effort = before;
-			return r;
-		}
-	}
-	return 0;
+	if (!words)
+		r = err_nomem(err, "policy");
+	for (char *w = r < 0 ? NULL : strtok_r(words, ", ", &save); w && r >= 0;
+	     w = strtok_r(NULL, ", ", &save))
+		r = option_parse(o, w, changed, err);
+	if (r >= 0)
+		policy_swap(p, changed);
+	return r;
 }
 
 int policy_set(struct policy *p, const char *key, const char *value, const char *where,
@@ -297,14 +299,13 @@ int policy_set(struct policy *p, const char *key, const char *value, const char 
 		option_suggest_key(group, dot ? dot + 1 : key, err);
 		return at_place(err, where, -PALE_E_POLICY);
 	}
-	if (o->type == OPTION_FILES)
-		r = err_set(
-			err, PALE_E_POLICY, "policy", 0,
-			"files cannot be set as one text: use --ro, --rw, --overlay and --hide");
+	if (o->type == OPTION_LIST)
+		r = err_set(err, PALE_E_POLICY, "policy", 0, "%s cannot be set as one text: use %s",
+			    o->key, o->list->flags);
 	else if (o->type == OPTION_ENV)
 		r = err_set(err, PALE_E_POLICY, "policy", 0,
 			    "env cannot be set as one text: set env.NAME=VALUE");
-	else if (o->type == OPTION_WORDS)
+	else if (o->type == OPTION_WORDS || o->type == OPTION_TEXTS)
 		r = set_words(p, o, value, err);
 	else
 		r = option_parse(o, value, p, err);
@@ -312,11 +313,14 @@ int policy_set(struct policy *p, const char *key, const char *value, const char 
 }
 
 /* A text as JSON; what is not UTF-8 as {"hex": "..."}, which the loader takes back. */
-static json_t *json_text(const char *text)
+static json_t *json_text(const struct policy_option *o, const char *text)
 {
 	size_t len = strlen(text);
 	_cleanup_buf_ struct buf hex = BUF_INIT(2 * len + 1);
+	uint64_t number;
 
+	if (o->numbers && num_parse_u64(text, UINT32_MAX, &number) == 0)
+		return json_integer((json_int_t)number);
 	if (str_utf8_prefix(text, len) == len)
 		return json_string(text);
 	for (size_t i = 0; i < len; i++)
@@ -328,14 +332,27 @@ static json_t *json_option(const struct policy_option *o, const void *base)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT(8192);
 	const char *text;
+	char **texts;
 	json_t *list;
 
 	switch (o->type) {
 	case OPTION_VERSION: return json_integer(1);
+	case OPTION_BOOL: return json_boolean(option_number(o, base) == BOOL_TRUE);
 	case OPTION_COUNT: return json_integer((json_int_t)option_number(o, base));
+	case OPTION_TEXT:
 	case OPTION_PATH:
 		memcpy(&text, (const char *)base + o->offset, sizeof(text));
-		return json_text(text ? text : "");
+		return json_text(o, text ? text : "");
+	case OPTION_TEXTS:
+	case OPTION_PATHS:
+		memcpy(&texts, (const char *)base + o->offset, sizeof(texts));
+		list = json_array();
+		for (; texts && *texts; texts++)
+			if (json_array_append_new(list, json_text(o, *texts)) < 0) {
+				json_decref(list);
+				return NULL;
+			}
+		return list;
 	case OPTION_WORDS:
 		list = json_array();
 		for (const struct option_word *w = o->words; w->word; w++)
@@ -351,41 +368,62 @@ static json_t *json_option(const struct policy_option *o, const void *base)
 	}
 }
 
-static json_t *json_files(const struct policy *p)
+static json_t *json_entry(const struct option_list *list, const void *row)
 {
-	json_t *list = json_array();
+	json_t *entry = json_object();
+	int r = 0;
 
-	for (size_t i = 0; i < p->nfiles; i++) {
-		const struct policy_file *f = &p->files[i];
-		json_t *entry = json_object();
-		int r = 0;
-
-		for (const struct policy_option *o = policy_options; o->key; o++) {
-			if (!option_in_entry(o, f))
-				continue;
-			r |= json_object_set_new(entry, option_name(o), json_option(o, f));
-		}
-		if (r != 0 || json_array_append(list, entry) < 0) {
-			json_decref(entry);
-			json_decref(list);
-			return NULL;
-		}
-		json_decref(entry);
-	}
-	return list;
+	for (const struct policy_option *o = policy_options; o->key; o++)
+		if (option_in_group(o, list->entries) && option_given(o, row))
+			r |= json_object_set_new(entry, option_name(o), json_option(o, row));
+	if (r == 0)
+		return entry;
+	json_decref(entry);
+	return NULL;
 }
 
-static json_t *json_env(const struct policy *p)
+int policy_entry_json(const struct policy *p, const struct option_list *list, size_t i, char **ret)
 {
-	json_t *env = json_object();
+	_cleanup_free_ void *row = calloc(1, list->size);
+	json_t *j = row && list->view(p, i, row) == 0 ? json_entry(list, row) : NULL;
+
+	*ret = j ? json_dumps(j, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
+	json_decref(j);
+	if (row)
+		option_row_done(list, row);
+	return *ret ? 0 : -ENOMEM;
+}
+
+static json_t *json_list(const struct policy *p, const struct option_list *list)
+{
+	_cleanup_free_ void *row = malloc(list->size);
+	json_t *j = json_array();
+	int r = row ? 0 : -1;
+
+	for (size_t i = 0; r == 0 && i < list->count(p); i++) {
+		memset(row, 0, list->size);
+		r = list->view(p, i, row);
+		if (r == 0)
+			r = json_array_append_new(j, json_entry(list, row));
+		option_row_done(list, row);
+	}
+	if (r == 0)
+		return j;
+	json_decref(j);
+	return NULL;
+}
+
+static json_t *json_env(const struct policy *p, const struct policy_option *env)
+{
+	json_t *j = json_object();
 
 	for (size_t i = 0; i < p->nenv; i++) {
-		if (json_object_set_new(env, p->env[i].name, json_text(p->env[i].value)) < 0) {
-			json_decref(env);
+		if (json_object_set_new(j, p->env[i].name, json_text(env, p->env[i].value)) < 0) {
+			json_decref(j);
 			return NULL;
 		}
 	}
-	return env;
+	return j;
 }
 
 static json_t *json_group(const struct policy *p, const char *group)
@@ -397,12 +435,12 @@ static json_t *json_group(const struct policy *p, const char *group)
 		if (!option_in_group(o, group))
 			continue;
 		if (o->type == OPTION_GROUP)
-			r |= json_object_set_new(j, o->key, json_group(p, o->key));
-		else if (o->type == OPTION_FILES)
-			r |= json_object_set_new(j, o->key, json_files(p));
+			r |= json_object_set_new(j, option_name(o), json_group(p, o->key));
+		else if (o->type == OPTION_LIST)
+			r |= json_object_set_new(j, option_name(o), json_list(p, o->list));
 		else if (o->type == OPTION_ENV)
-			r |= json_object_set_new(j, o->key, json_env(p));
-		else
+			r |= json_object_set_new(j, o->key, json_env(p, o));
+		else if (option_shown(o, p))
 			r |= json_object_set_new(j, option_name(o), json_option(o, p));
 	}
 	if (r == 0)

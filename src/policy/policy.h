@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "policy/network.h"
 
 enum policy_access {
 	ACCESS_READ,	/* read-only view of `from` */
@@ -77,6 +78,7 @@ struct policy {
 	unsigned best_effort; /* enum policy_item */
 	struct policy_env *env;
 	size_t nenv;
+	struct policy_network network;
 };
 
 /* A policy with every default of the options table: the shipped policy `compute`. */
@@ -117,6 +119,9 @@ int policy_add_env(struct policy *p, const char *name, const char *value,
 
 /* Checks what concerns several keys at once; called by the plan. */
 int policy_check(const struct policy *p, struct pale_err *err) _must_check_;
+/* Checks that nothing is missing which another file or flag might still have given: called by the
+ * plan, after policy_check(). */
+int policy_check_whole(const struct policy *p, struct pale_err *err) _must_check_;
 
 /* One line a point in which `flags` allows more than `file`, for the audit log; the count. */
 struct json_t;

@@ -43,6 +43,30 @@ static json_t *words_schema(const struct policy_option *o)
 }
 
 static json_t *group_schema(const char *group);
+static json_t *entry_schema(const struct option_list *list);
+
+/* One text of a row. */
+static json_t *value_of_texts(const struct policy_option *o)
+{
+	json_t *j = o->numbers ? json_pack("{s:[s,s]}", "type", "string", "integer")
+			       : json_pack("{s:s}", "type", "string");
+	int r = json_object_set_new(j, "minLength", json_integer(1));
+
+	if (o->pattern)
+		r |= json_object_set_new(j, "pattern", json_string(o->pattern));
+	if (r == 0)
+		return j;
+	json_decref(j);
+	return NULL;
+}
+
+/* A list of such items, or, if single, also one that stands alone. Takes item over. */
+static json_t *list_schema(bool single, json_t *item)
+{
+	if (!single)
+		return json_pack("{s:s,s:o}", "type", "array", "items", item);
+	return json_pack("{s:[O,{s:s,s:o}]}", "anyOf", item, "type", "array", "items", item);
+}
 
 static json_t *value_schema(const struct policy_option *o)
 {
@@ -56,16 +80,18 @@ static json_t *value_schema(const struct policy_option *o)
 	case OPTION_COUNT: return number_schema(COUNT_PATTERN, false);
 	case OPTION_PATH: return text_schema();
 	case OPTION_WORD: return words_schema(o);
-	case OPTION_WORDS: return json_pack("{s:s,s:o}", "type", "array", "items", words_schema(o));
+	case OPTION_WORDS: return list_schema(o->single, words_schema(o));
 	case OPTION_TEXT:
 		if (!o->words)
-			return json_pack("{s:s,s:s}", "type", "string", "pattern", o->pattern);
+			return value_of_texts(o);
 		words = words_schema(o);
 		return json_pack("{s:[O,{s:s,s:o,s:i}]}", "anyOf", words, "type", "array", "items",
 				 words, "minItems", 1);
 	case OPTION_GROUP: return group_schema(o->key);
-	case OPTION_FILES:
-		return json_pack("{s:s,s:o}", "type", "array", "items", group_schema("files[]"));
+	case OPTION_BOOL: return json_pack("{s:s}", "type", "boolean");
+	case OPTION_TEXTS: return list_schema(true, value_of_texts(o));
+	case OPTION_PATHS: return list_schema(true, text_schema());
+	case OPTION_LIST: return list_schema(false, entry_schema(o->list));
 	case OPTION_ENV:
 		return json_pack("{s:s,s:{s:s},s:{s:[{s:[s,s,s]},o]}}", "type", "object",
 				 "propertyNames", "pattern", "^(?!PALE_)[A-Za-z_][A-Za-z0-9_]*$",
@@ -117,12 +143,39 @@ static json_t *group_schema(const char *group)
 		      "additionalProperties", 0);
 	if (json_array_size(required))
 		r |= json_object_set(j, "required", required);
-	/* An entry says where: its place in the box, on the host, or both. */
-	if (strcmp(group, "files[]") == 0)
-		r |= json_object_set_new(j, "anyOf",
-					 json_pack("[{s:[s]},{s:[s]},{s:[s]}]", "required", "path",
-						   "required", "from", "required", "collect"));
 	json_decref(required);
+	if (r == 0)
+		return j;
+	json_decref(j);
+	return NULL;
+}
+
+/* {"required": [WORD]} for each of blank-separated words, or the words themselves. */
+static json_t *required_of(const char *words, bool each)
+{
+	json_t *list = json_array();
+
+	for (const char *at = words; *at; at += strcspn(at, " "), at += strspn(at, " ")) {
+		json_t *word = json_stringn(at, strcspn(at, " "));
+
+		if (json_array_append_new(list, each ? json_pack("{s:[o]}", "required", word)
+						     : word) < 0) {
+			json_decref(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
+static json_t *entry_schema(const struct option_list *list)
+{
+	json_t *j = group_schema(list->entries);
+	int r = 0;
+
+	if (list->one_of)
+		r |= json_object_set_new(j, "anyOf", required_of(list->one_of, true));
+	if (list->needs)
+		r |= json_object_set_new(j, "required", required_of(list->needs, false));
 	if (r == 0)
 		return j;
 	json_decref(j);

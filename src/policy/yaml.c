@@ -77,27 +77,57 @@ static void add_text(struct buf *b, const char *s)
 static void add_value(struct buf *b, const struct policy_option *o, const void *base)
 {
 	_cleanup_buf_ struct buf value = BUF_INIT(8192);
+	char **texts;
 
+	if (o->type == OPTION_TEXTS || o->type == OPTION_PATHS) {
+		memcpy(&texts, (const char *)base + o->offset, sizeof(texts));
+		buf_adds(b, "[");
+		for (size_t i = 0; texts && texts[i]; i++) {
+			buf_adds(b, i ? ", " : "");
+			add_text(b, texts[i]);
+		}
+		buf_adds(b, "]");
+		return;
+	}
 	option_format(o, base, &value);
 	if (o->type == OPTION_WORDS)
 		buf_addf(b, "[%s]", value.len ? value.data : "");
+	else if (o->type == OPTION_BOOL)
+		buf_adds(b, value.data);
 	else
 		add_text(b, value.data ? value.data : "");
 	b->failed = b->failed || value.failed;
 }
 
-static void add_entry(struct buf *b, const struct policy_file *f)
+static void add_entry(struct buf *b, const char *indent, const struct option_list *list,
+		      const void *row)
 {
 	size_t n = 0;
 
-	buf_adds(b, "  - {");
+	buf_addf(b, "%s- {", indent);
 	for (const struct policy_option *o = policy_options; o->key; o++) {
-		if (!option_in_entry(o, f))
+		if (!option_in_group(o, list->entries) || !option_given(o, row))
 			continue;
 		buf_addf(b, "%s%s: ", n++ ? ", " : "", option_name(o));
-		add_value(b, o, f);
+		add_value(b, o, row);
 	}
 	buf_adds(b, "}\n");
+}
+
+static void add_list(struct buf *b, const char *indent, const struct option_list *list,
+		     const struct policy *p)
+{
+	_cleanup_free_ void *row = malloc(list->size);
+	size_t n = list->count(p);
+
+	buf_adds(b, n ? "\n" : " []\n");
+	b->failed = b->failed || !row;
+	for (size_t i = 0; row && i < n; i++) {
+		memset(row, 0, list->size);
+		b->failed = b->failed || list->view(p, i, row) < 0;
+		add_entry(b, indent, list, row);
+		option_row_done(list, row);
+	}
 }
 
 int policy_to_yaml(const struct policy *p, char **ret, struct pale_err *err)
@@ -105,13 +135,13 @@ int policy_to_yaml(const struct policy *p, char **ret, struct pale_err *err)
 	_cleanup_buf_ struct buf b = BUF_INIT(256u << 20);
 
 	for (const struct policy_option *o = policy_options; o->key; o++) {
-		if (strchr(o->key, '['))
+		bool nested = strchr(o->key, '.');
+
+		if (strchr(o->key, '[') || !option_shown(o, p))
 			continue;
-		buf_addf(&b, "%s%s:", strchr(o->key, '.') ? "  " : "", option_name(o));
-		if (o->type == OPTION_FILES) {
-			buf_adds(&b, p->nfiles ? "\n" : " []\n");
-			for (size_t i = 0; i < p->nfiles; i++)
-				add_entry(&b, &p->files[i]);
+		buf_addf(&b, "%s%s:", nested ? "  " : "", option_name(o));
+		if (o->type == OPTION_LIST) {
+			add_list(&b, nested ? "    " : "  ", o->list, p);
 		} else if (o->type == OPTION_ENV) {
 			buf_adds(&b, p->nenv ? "\n" : " {}\n");
 			for (size_t i = 0; i < p->nenv; i++) {

@@ -1,0 +1,115 @@
+/* What concerns several entries of a policy's network part at once. Runs where policies are read;
+ * touches no file. */
+#include "policy/model.h"
+
+#include <string.h>
+
+#include "base/str.h"
+
+/* Whether two patterns have a name in common. */
+static bool overlap(const char *a, const char *b)
+{
+	return network_pattern_covers(a, b) || network_pattern_covers(b, a);
+}
+
+static int check_exempt(const struct policy_network *n, const char *exempt, struct pale_err *err)
+{
+	for (size_t i = 0; i < n->nrules; i++) {
+		const struct network_rule *r = &n->rules[i];
+		const char *key = r->methods ? "methods" : r->paths ? "paths" : "intercept";
+
+		if (!r->host || !(r->protocols & NETWORK_TLS) || !overlap(exempt, r->host))
+			continue;
+		if (r->methods || r->paths || r->intercept)
+			return err_set(err, PALE_E_POLICY, "policy", 0,
+				       "%s: `%s` cannot be enforced for %s, which network.exempt "
+				       "names (%s): take it out of one of them",
+				       r->where ? r->where : "network", key, r->host, exempt);
+	}
+	for (size_t i = 0; i < n->nsecrets; i++)
+		for (char **host = n->secrets[i].hosts; *host; host++)
+			if (overlap(exempt, *host))
+				return err_set(
+					err, PALE_E_POLICY, "policy", 0,
+					"%s: a secret cannot be put into what goes to %s, which "
+					"network.exempt names (%s)",
+					n->secrets[i].where ? n->secrets[i].where : "network",
+					*host, exempt);
+	return 0;
+}
+
+/* A secret for a host that no rule allows would never be used: most likely one of them is misspelt.
+ */
+static int check_secret_host(const struct policy_network *n, const struct network_secret *s,
+			     const char *host, struct pale_err *err)
+{
+	bool named = false;
+
+	for (size_t i = 0; i < n->nrules; i++) {
+		const struct network_rule *r = &n->rules[i];
+
+		if (r->deny || !r->host || !overlap(r->host, host))
+			continue;
+		named = true;
+		if (r->protocols & (NETWORK_TLS | NETWORK_HTTP))
+			return 0;
+	}
+	return err_set(err, PALE_E_POLICY, "policy", 0, "%s: the secret is for %s, which %s",
+		       s->where ? s->where : "network", host,
+		       named ? "is allowed as tcp or udp only, into which no secret can be put"
+			     : "no rule of network.allow allows");
+}
+
+static bool same(const char *a, const char *b)
+{
+	return a && b && strcmp(a, b) == 0;
+}
+
+static int check_secret(const struct policy *p, size_t index, struct pale_err *err)
+{
+	const struct policy_network *n = &p->network;
+	const struct network_secret *s = &n->secrets[index];
+	const char *where = s->where ? s->where : "network";
+
+	for (size_t i = 0; i < p->nenv; i++)
+		if (same(s->env, p->env[i].name))
+			return err_set(err, PALE_E_POLICY, "policy", 0,
+				       "%s: env gives %s a value already: the placeholder of the "
+				       "secret is its value",
+				       where, s->env);
+	for (size_t i = 0; i < index; i++)
+		if (same(s->env, n->secrets[i].env) || same(s->file, n->secrets[i].file))
+			return err_set(err, PALE_E_POLICY, "policy", 0,
+				       "%s: another secret has %s already (%s)", where,
+				       QUOTED(same(s->env, n->secrets[i].env) ? s->env : s->file),
+				       n->secrets[i].where ? n->secrets[i].where : "network");
+	for (size_t i = 0; s->file && i < p->nfiles; i++)
+		if (same(s->file, p->files[i].path))
+			return err_set(err, PALE_E_POLICY, "policy", 0,
+				       "%s: %s is an entry of files, too (%s)", where,
+				       QUOTED(s->file), p->files[i].where);
+	return 0;
+}
+
+int policy_check_whole(const struct policy *p, struct pale_err *err)
+{
+	const struct policy_network *n = &p->network;
+	int r = 0;
+
+	for (size_t i = 0; i < n->nsecrets; i++)
+		for (char **host = n->secrets[i].hosts; r >= 0 && *host; host++)
+			r = check_secret_host(n, &n->secrets[i], *host, err);
+	return r;
+}
+
+int network_check(const struct policy *p, struct pale_err *err)
+{
+	const struct policy_network *n = &p->network;
+	int r = 0;
+
+	for (char **exempt = n->exempt; r >= 0 && exempt && *exempt; exempt++)
+		r = check_exempt(n, *exempt, err);
+	for (size_t i = 0; r >= 0 && i < n->nsecrets; i++)
+		r = check_secret(p, i, err);
+	return r;
+}
