@@ -26,8 +26,9 @@ static void put_user(json_t *o)
 		}
 }
 
-static json_t *start_body(const struct pale_policy *policy, struct pale_err *err)
+static json_t *start_body(void *arg, struct pale_err *err)
 {
+	const struct pale_policy *policy = arg;
 	_cleanup_free_ char *text = NULL;
 	char digest[65];
 	json_t *o;
@@ -98,21 +99,17 @@ int api_run_here(const struct pale_policy *policy, const struct plan_request *re
 	};
 	struct result result = {0};
 	json_t **notes = NULL;
-	int r = supervise_recover(err);
+	int r = plan_make(request, &plan, err);
 
-	if (r >= 0)
-		r = plan_make(request, &plan, err);
 	if (r < 0)
 		return r;
 	supervise.plan = plan;
-	supervise.start = start_body(policy, err);
-	if (!supervise.start)
-		return -(int)err->code;
+	supervise.start = start_body;
+	supervise.start_arg = (void *)(uintptr_t)policy;
 	if (options->base_policy)
 		notes = widened(options->base_policy, policy);
 	supervise.notes = notes;
 	r = supervise_run(&supervise, &result, err);
-	json_decref(supervise.start);
 	for (json_t **n = notes; n && *n; n++)
 		json_decref(*n);
 	free(notes);

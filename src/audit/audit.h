@@ -49,8 +49,14 @@ int audit_append(struct audit *a, const char *stage, const char *event, json_t *
 		 struct pale_err *err) _must_check_;
 
 /* Everything appended so far is on disk when this returns (fdatasync; the directories too, once).
- * Worth calling while something else goes on: it is nearly all waiting. */
+ */
 int audit_sync(struct audit *a, struct pale_err *err) _must_check_;
+
+/* The same in two parts, because it is nearly all waiting: a process that shares our memory calls
+ * the disk, and the caller goes on until it needs to know. audit_append() and audit_free() wait for
+ * what was begun, too. */
+int audit_sync_begin(struct audit *a, struct pale_err *err) _must_check_;
+int audit_sync_end(struct audit *a, struct pale_err *err) _must_check_;
 
 /* The hash of the last line: whoever keeps it elsewhere can prove later that nothing was cut off or
  * rewritten (`pale audit verify --head HASH`). Changes with each append. */

@@ -24,6 +24,7 @@
 #include "audit/writer.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/helper.h"
 #include "base/str.h"
 
 #define STAGE	     "audit"
@@ -44,6 +45,8 @@ struct audit {
 	struct chain_head head;
 	struct buf line;
 	bool synced_dirs, ended, broken, dirty;
+	bool flushing;	      /* begun, and its result not asked for */
+	struct helper *flush; /* NULL: never begun */
 	audit_observer *observer;
 	void *observer_arg;
 };
@@ -410,6 +413,73 @@ static void free_json(json_t **j)
 	json_decref(*j);
 }
 
+/* Filesystems on which fsync of a new file also puts its name, and the new directories above it, on
+ * disk (one journal). Elsewhere POSIX promises that only for fsync of the directories, each of
+ * which costs another flush of the disk. */
+static bool names_follow(int fd)
+{
+	struct statfs f;
+
+	if (fstatfs(fd, &f) < 0)
+		return false;
+	return f.f_type == EXT4_SUPER_MAGIC || f.f_type == XFS_SUPER_MAGIC ||
+	       f.f_type == BTRFS_SUPER_MAGIC || f.f_type == TMPFS_MAGIC;
+}
+
+/* 0 or a negative errno. Nothing but system calls: see base/helper.h. */
+static int sync_files(const struct audit *a)
+{
+	if (fdatasync(a->log) < 0)
+		return -errno;
+	if (!a->synced_dirs && !names_follow(a->log) &&
+	    (fsync(a->dir) < 0 || fsync(a->state.runs) < 0 || fsync(a->state.active) < 0))
+		return -errno;
+	return 0;
+}
+
+static int synced(struct audit *a, int r, struct pale_err *err)
+{
+	if (r < 0)
+		return fail(a, -r, "putting the audit log on disk", err);
+	a->synced_dirs = true;
+	return 0;
+}
+
+int audit_sync(struct audit *a, struct pale_err *err)
+{
+	return synced(a, sync_files(a), err);
+}
+
+static int flush_run(void *arg)
+{
+	return sync_files(arg);
+}
+
+int audit_sync_begin(struct audit *a, struct pale_err *err)
+{
+	struct helper *h = malloc(sizeof(*h));
+
+	if (!h)
+		return err_nomem(err, STAGE);
+	if (helper_start(h, flush_run, a) < 0) {
+		free(h);
+		return audit_sync(a, err);
+	}
+	a->flush = h;
+	a->flushing = true;
+	return 0;
+}
+
+int audit_sync_end(struct audit *a, struct pale_err *err)
+{
+	if (!a->flushing)
+		return 0;
+	a->flushing = false;
+	/* Its own end is waited for by audit_free(): this is in the way of the first instruction.
+	 */
+	return synced(a, helper_finished(a->flush) ? a->flush->result : helper_wait(a->flush), err);
+}
+
 int audit_append(struct audit *a, const char *stage, const char *event, json_t *body,
 		 struct pale_err *err)
 {
@@ -422,6 +492,9 @@ int audit_append(struct audit *a, const char *stage, const char *event, json_t *
 		return err_set(err, PALE_E_USAGE, STAGE, 0, "no event is called %s", QUOTED(event));
 	if (a->broken)
 		return fail(a, EIO, "the audit log could not be written before", err);
+	r = audit_sync_end(a, err);
+	if (r < 0)
+		return r;
 	if (a->ended && !(e->flags & AUDIT_F_AFTER_END))
 		return err_set(err, PALE_E_USAGE, STAGE, 0, "%s cannot follow the end of a run",
 			       event);
@@ -453,32 +526,6 @@ int audit_append(struct audit *a, const char *stage, const char *event, json_t *
 	return 0;
 }
 
-/* Filesystems on which fsync of a new file also puts its name, and the new directories above it, on
- * disk (one journal). Elsewhere POSIX promises that only for fsync of the directories, each of
- * which costs another flush of the disk. */
-static bool names_follow(int fd)
-{
-	struct statfs f;
-
-	if (fstatfs(fd, &f) < 0)
-		return false;
-	return f.f_type == EXT4_SUPER_MAGIC || f.f_type == XFS_SUPER_MAGIC ||
-	       f.f_type == BTRFS_SUPER_MAGIC || f.f_type == TMPFS_MAGIC;
-}
-
-int audit_sync(struct audit *a, struct pale_err *err)
-{
-	if (fdatasync(a->log) < 0)
-		return fail(a, errno, "putting the audit log on disk", err);
-	if (a->synced_dirs)
-		return 0;
-	if (!names_follow(a->log) &&
-	    (fsync(a->dir) < 0 || fsync(a->state.runs) < 0 || fsync(a->state.active) < 0))
-		return fail(a, errno, "putting the run's directory on disk", err);
-	a->synced_dirs = true;
-	return 0;
-}
-
 /* The seal: how many lines there are and the hash of the last, which no other line holds. The run's
  * entry in active/ becomes it by renaming, so that a run is either active or sealed. If this fails,
  * the entry stays and audit_recover() does it again. */
@@ -503,6 +550,9 @@ void audit_free(struct audit *a)
 {
 	if (!a)
 		return;
+	if (a->flush)
+		(void)helper_wait(a->flush);
+	free(a->flush);
 	/* Before the lock goes, or another command could find the run active and unlocked. */
 	if (a->ended && (a->dirty || faccessat(a->state.active, a->id, F_OK, 0) == 0))
 		seal(a);

@@ -1,8 +1,6 @@
 /* Processors: see affinity.h. In the set-up child; needs no privilege. */
 #include "affinity.h"
 
-#include <sched.h>
-
 #define STAGE "confine"
 
 /* A caller that runs in real time must not have the box take the host from all others;
@@ -19,31 +17,43 @@ static int leave_real_time(struct pale_err *err)
 		       : 0;
 }
 
-int affinity_narrow(unsigned count, unsigned seed, struct pale_err *err)
+int affinity_get(cpu_set_t *ret, struct pale_err *err)
 {
-	cpu_set_t now, narrow;
-	unsigned have, at;
-	int r = leave_real_time(err);
+	return sched_getaffinity(0, sizeof(*ret), ret) < 0
+		       ? err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot tell the processors")
+		       : 0;
+}
+
+void affinity_spread(pid_t pid, const cpu_set_t *allowed)
+{
+	cpu_set_t others = *allowed;
+	int here = sched_getcpu();
+
+	if (here < 0 || here >= CPU_SETSIZE)
+		return;
+	CPU_CLR((unsigned)here, &others);
+	if (CPU_COUNT(&others) > 0)
+		(void)sched_setaffinity(pid, sizeof(others), &others);
+}
+
+int affinity_narrow(unsigned count, const cpu_set_t *allowed, struct pale_err *err)
+{
+	unsigned have = (unsigned)CPU_COUNT(allowed), at;
+	int here = sched_getcpu(), r = leave_real_time(err);
+	cpu_set_t narrow = *allowed;
 
 	if (r < 0)
 		return r;
-
-	if (sched_getaffinity(0, sizeof(now), &now) < 0)
-		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot tell the processors");
-	have = (unsigned)CPU_COUNT(&now);
-	if (count == 0 || count >= have)
-		return 0;
-	CPU_ZERO(&narrow);
-	/* The first is the seed-th of those allowed, and from there on in a ring. */
-	at = 0;
-	for (unsigned skip = seed % have; skip || !CPU_ISSET(at, &now); at++)
-		if (CPU_ISSET(at, &now))
-			skip--;
-	for (; count; at = (at + 1) % CPU_SETSIZE)
-		if (CPU_ISSET(at, &now)) {
-			CPU_SET(at, &narrow);
-			count--;
-		}
+	if (count > 0 && count < have) {
+		CPU_ZERO(&narrow);
+		/* From there on in a ring. */
+		for (at = here < 0 ? 0 : (unsigned)here; count; at = (at + 1) % CPU_SETSIZE)
+			if (CPU_ISSET(at, allowed)) {
+				CPU_SET(at, &narrow);
+				count--;
+			}
+	}
+	/* Also where nothing is taken away: the process may have been spread. */
 	if (sched_setaffinity(0, sizeof(narrow), &narrow) < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot narrow the processors");
 	return 0;

@@ -6,8 +6,6 @@
 #include "confine/seccomp.h"
 
 #include <errno.h>
-#include <sched.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/prctl.h>
@@ -18,6 +16,7 @@
 #include <linux/seccomp.h>
 
 #include "base/fd.h"
+#include "base/helper.h"
 #include "confine/seccomp_programs.h"
 
 #ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
@@ -59,8 +58,7 @@ struct sender {
 	const void *data;
 	size_t len;
 	int listener; /* -1 until known; -2: there will be none */
-	int result;
-	int ready; /* futex */
+	int ready;    /* futex */
 };
 
 /* The filter reports sendmsg(), and until the listener is sent nobody answers: so a second process,
@@ -71,35 +69,31 @@ static int sender_main(void *arg)
 
 	while (!__atomic_load_n(&s->ready, __ATOMIC_ACQUIRE))
 		syscall(SYS_futex, &s->ready, FUTEX_WAIT, 0, NULL, NULL, 0);
-	if (s->listener >= 0)
-		s->result = fd_send(s->sock, s->data, s->len, &s->listener, 1);
-	return 0;
+	return s->listener < 0 ? 0 : fd_send(s->sock, s->data, s->len, &s->listener, 1);
 }
 
 int seccomp_install_send(enum policy_profile profile, unsigned watch, int sock, const void *data,
 			 size_t len)
 {
-	char stack[16384] __attribute__((aligned(16)));
+	struct helper helper;
 	struct sender s = {.sock = sock, .data = data, .len = len, .listener = -2};
 	int listener = -1, r;
-	pid_t pid;
 
 	if (watch & SECCOMP_NO_LISTENER)
 		return seccomp_install(profile, watch, &listener);
-	pid = clone(sender_main, stack + sizeof(stack), CLONE_VM | CLONE_FILES | CLONE_FS, &s);
-	if (pid < 0)
-		return -errno;
+	r = helper_start(&helper, sender_main, &s);
+	if (r < 0)
+		return r;
 	r = seccomp_install(profile, watch, &listener);
 	if (r == 0)
 		s.listener = listener;
 	__atomic_store_n(&s.ready, 1, __ATOMIC_RELEASE);
 	syscall(SYS_futex, &s.ready, FUTEX_WAKE, 1, NULL, NULL, 0);
-	while (waitpid(pid, NULL, (int)__WCLONE) < 0)
-		if (errno != EINTR)
-			return -errno;
+	int sent = helper_wait(&helper);
+
 	if (listener >= 0)
 		close(listener);
-	return r ? r : s.result;
+	return r ? r : sent;
 }
 
 static const struct seccomp_row *row_of(int nr)

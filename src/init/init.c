@@ -164,7 +164,7 @@ int main(int argc, char **argv)
 {
 	struct init_message m = {.kind = INIT_READY};
 	sigset_t all, nothing;
-	int dns_fd, signal_fd, gate[2];
+	int dns_fd, listener_fd, signal_fd, gate[2];
 	pid_t command;
 	bool tty;
 
@@ -173,6 +173,7 @@ int main(int argc, char **argv)
 		return 1;
 	control_fd = next_number(&argv[1]);
 	dns_fd = next_number(&argv[1]);
+	listener_fd = next_number(&argv[1]);
 	tty = next_number(&argv[1]) != 0;
 	sigfillset(&all);
 	sigemptyset(&nothing);
@@ -198,6 +199,8 @@ int main(int argc, char **argv)
 	close(STDERR_FILENO);
 	close(gate[0]);
 	hear(&m);
+	if (listener_fd >= 0)
+		close(listener_fd);
 	if (m.kind != INIT_GO || write(gate[1], "", 1) != 1)
 		return 1;
 	close(gate[1]);

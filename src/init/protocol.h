@@ -31,6 +31,7 @@ struct init_message {
 };
 
 /* How the set-up hands over to init: argv[1] of init is one string of these in decimal, separated
- * by commas: control descriptor, DNS descriptor or -1, 1 if the standard streams are a terminal.
+ * by commas: control descriptor, DNS descriptor or -1, the seccomp listener (to be closed when the
+ * gate opens: the supervisor has it then) or -1, 1 if the standard streams are a terminal.
  * argv[2] is the path of the command's program, and from argv[3] on stands the command's own argv.
  */

@@ -291,16 +291,16 @@ static void on_box_end(evutil_socket_t fd, short what, void *arg)
 static int write_start(struct run *run, struct pale_err *err)
 {
 	const struct plan *plan = run->plan;
-	json_t *body = run->req->start ? json_deep_copy(run->req->start) : json_object();
-	json_t *argv = json_array();
+	json_t *body, *argv;
 	char digest[65];
 	int r = plan_digest(plan, digest, err);
 
-	if (r < 0) {
-		json_decref(body);
-		json_decref(argv);
+	if (r < 0)
 		return r;
-	}
+	body = run->req->start(run->req->start_arg, err);
+	if (!body)
+		return -(int)err->code;
+	argv = json_array();
 	for (char **a = plan->command.argv; *a; a++)
 		json_array_append_new(argv, audit_text(*a, strlen(*a), 1 << 20));
 	json_object_set_new(body, "argv", argv);
@@ -398,12 +398,14 @@ static int make_loop(struct run *run, struct pale_err *err)
 	return run->drain ? events_new(run->log, &run->events, err) : err_nomem(err, STAGE);
 }
 
-/* The box builds itself while everything else is done here, so that what the box waits for comes
- * first, and what takes the disk's time last. A group to be cloned into must be there before. */
+/* The box builds itself while everything else is done here: first what the disk takes its time for,
+ * then, when the box has had both processors for its longest part, the rest. A group to be cloned
+ * into must be there before. */
 static int build(struct run *run, struct pale_err *err)
 {
 	const struct plan *plan = run->plan;
 	bool systemd = plan->host.cgroup.kind == CGROUP_V2_SYSTEMD;
+	_cleanup_(views_done) struct views views = {0};
 	int r = 0;
 
 	if (plan->use_cgroup && !plan->join_cgroup) {
@@ -425,14 +427,22 @@ static int build(struct run *run, struct pale_err *err)
 	if (r == 0)
 		r = write_start(run, err);
 	if (r == 0)
+		r = audit_sync_begin(run->log, err);
+	if (r == 0)
+		isolation_yield(&run->box);
+	if (r == 0)
 		r = make_loop(run, err);
 	if (r == 0)
-		r = audit_sync(run->log, err);
+		r = views_read(plan, &views, err);
 	if (r == 0 && systemd)
 		r = cgroup_attach_end(run->cgroup, err);
 	if (r == 0)
+		r = supervise_recover(err);
+	if (r >= 0)
 		r = isolation_ready(plan, &run->box, err);
-	return r == 0 ? views_write(plan, &run->box, err) : r;
+	if (r == 0)
+		r = views_write(&views, &run->box, err);
+	return r == 0 ? audit_sync_end(run->log, err) : r;
 }
 
 /* Everything that the box can say or do from now on is watched. */
@@ -614,15 +624,15 @@ int supervise_run(const struct supervise_request *req, struct result *ret, struc
 		audit_free(run.log);
 		return r;
 	}
-	ret->setup_us = clock_mono_us() - begun;
-	log_ready(&run);
 	run.started_us = clock_mono_us();
+	ret->setup_us = run.started_us - begun;
 	if (req->plan->command.tty) {
 		terminal_enter(&run.terminal, req->in);
 		terminal_copy_size(&run.terminal, run.box.tty_fd);
 	}
 	/* What the box says before it is watched waits in its pipes. */
-	r = run.decided ? 0 : isolation_go(&run.box, err);
+	r = isolation_go(&run.box, err);
+	log_ready(&run);
 	if (r == 0)
 		r = watch_box(&run, err);
 	if (r < 0)

@@ -13,13 +13,15 @@
 /* What the box prints, and each event as it is logged (borrowed). */
 typedef void supervise_output(void *arg, enum output_stream stream, const char *data, size_t len);
 typedef void supervise_event(void *arg, const json_t *event);
+/* Called once, while the box is being built. A new reference, or NULL and err. */
+typedef json_t *supervise_start(void *arg, struct pale_err *err);
 
 struct supervise_request {
-	struct plan *plan;    /* borrowed; its promises are put into words */
-	json_t *start;	      /* more keys for box.start (policy, digests, caller); borrowed */
-	json_t *const *notes; /* events to log after it: {event, stage, ...}; borrowed;
-				 NULL-terminated or NULL */
-	int in, out, err;     /* where the streams go; -1: nowhere (input ends at once) */
+	struct plan *plan;	/* borrowed; its promises are put into words */
+	supervise_start *start; /* more keys for box.start (policy, digests, caller) */
+	json_t *const *notes;	/* events to log after it: {event, stage, ...}; borrowed;
+				   NULL-terminated or NULL */
+	int in, out, err;	/* where the streams go; -1: nowhere (input ends at once) */
 	int control;	     /* packets of the library's caller (struct supervise_command), or -1 */
 	int caller_pidfd;    /* pale-box: when this process ends, the box is destroyed; 0: none */
 	bool keep_output;    /* in the result */
@@ -28,7 +30,8 @@ struct supervise_request {
 	bool handle_signals; /* SIGINT and the like are for the box; off in a library */
 	supervise_output *on_output; /* may be NULL */
 	supervise_event *on_event;   /* may be NULL */
-	void *arg;
+	void *arg;		     /* of these two */
+	void *start_arg;
 };
 
 /* What the caller of the library may say to a running box. */

@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 
-#include "base/buf.h"
 #include "base/fd.h"
 #include "plan/view.h"
 
@@ -18,29 +17,54 @@ static int host_text(const char *path, struct buf *text)
 	return fd < 0 ? -errno : buf_read_fd(text, fd);
 }
 
-int views_write(const struct plan *plan, const struct box *box, struct pale_err *err)
-{
-	static const char *const paths[VIEW_COUNT] = {[VIEW_MEMINFO] = "/proc/meminfo",
-						      [VIEW_CPUINFO] = "/proc/cpuinfo",
-						      [VIEW_STAT] = "/proc/stat"};
+static const char *const paths[VIEW_COUNT] = {[VIEW_MEMINFO] = "/proc/meminfo",
+					      [VIEW_CPUINFO] = "/proc/cpuinfo",
+					      [VIEW_STAT] = "/proc/stat"};
 
+static int cut_down(const struct plan *plan, enum plan_view view, const char *host, struct buf *out)
+{
+	switch (view) {
+	case VIEW_MEMINFO: return view_meminfo(out, host, plan->limits.memory_bytes);
+	case VIEW_CPUINFO: return view_cpuinfo(out, host, plan->affinity);
+	case VIEW_STAT: return view_stat(out, host, plan->affinity);
+	case VIEW_COUNT: break;
+	}
+	return -EINVAL;
+}
+
+int views_read(const struct plan *plan, struct views *ret, struct pale_err *err)
+{
 	for (int i = 0; i < VIEW_COUNT; i++) {
-		_cleanup_buf_ struct buf host = BUF_INIT(MAX_BYTES), text = BUF_INIT(MAX_BYTES);
+		_cleanup_buf_ struct buf host = BUF_INIT(MAX_BYTES);
 		int r;
 
-		if (box->view_fds[i] < 0)
-			continue;
+		ret->text[i] = BUF_INIT(MAX_BYTES);
 		r = host_text(paths[i], &host);
 		if (r == 0)
-			r = i == VIEW_MEMINFO
-				    ? view_meminfo(&text, host.data, plan->limits.memory_bytes)
-			    : i == VIEW_CPUINFO ? view_cpuinfo(&text, host.data, plan->affinity)
-						: view_stat(&text, host.data, plan->affinity);
-		if (r == 0)
-			r = fd_write_all(box->view_fds[i], text.data, text.len);
+			r = cut_down(plan, (enum plan_view)i, host.data, &ret->text[i]);
 		if (r < 0)
 			return err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot make the box's %s",
 				       paths[i]);
 	}
 	return 0;
+}
+
+int views_write(const struct views *v, const struct box *box, struct pale_err *err)
+{
+	for (int i = 0; i < VIEW_COUNT; i++) {
+		int r = box->view_fds[i] < 0
+				? 0
+				: fd_write_all(box->view_fds[i], v->text[i].data, v->text[i].len);
+
+		if (r < 0)
+			return err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot write the box's %s",
+				       paths[i]);
+	}
+	return 0;
+}
+
+void views_done(struct views *v)
+{
+	for (int i = 0; i < VIEW_COUNT; i++)
+		buf_done(&v->text[i]);
 }

@@ -445,13 +445,30 @@ int mounts_step(struct mounts *m, const struct step *s, size_t at, struct pale_e
 	return err_set(err, PALE_E_SYSTEM, STAGE, 0, "unknown step %d", (int)s->type);
 }
 
-int mounts_leave(struct pale_err *err)
+static int detach(void *unused)
 {
+	(void)unused;
+	return umount2(".", MNT_DETACH) < 0 ? -errno : 0;
+}
+
+int mounts_leave(struct helper *h, struct pale_err *err)
+{
+	int r;
+
 	/* The host's tree ends up on top of the new root, and goes, and the scratch mounts with it.
-	 */
+	 * Our "/" is the new root already, not what lies on it. */
 	if (syscall(SYS_pivot_root, ".", ".") < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot change the root");
-	if (umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
-		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot leave the old root");
-	return 0;
+	r = helper_start(h, detach, NULL);
+	if (r < 0)
+		return err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot start a helper");
+	return chdir("/") < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot enter the root")
+			      : 0;
+}
+
+int mounts_left(struct helper *h, struct pale_err *err)
+{
+	int r = helper_wait(h);
+
+	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot leave the old root") : 0;
 }

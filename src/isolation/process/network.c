@@ -14,10 +14,8 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 
 #include "base/fd.h"
 #include "confine/netlink.h"
@@ -170,10 +168,10 @@ static int connected(struct network *n)
 	return r == 0 ? make_sockets(n, probe >= 0) : r;
 }
 
-/* Shares memory and descriptors with the set-up child, which does not look at *n meanwhile.
- * Allocates nothing: the two share what the C library keeps a thread, too. */
+/* The set-up child does not look at *n meanwhile. */
 static int help(void *arg)
 {
+	struct setup_packet word = {.what = SETUP_FD_NONE};
 	struct network *n = arg;
 	int r;
 
@@ -185,7 +183,7 @@ static int help(void *arg)
 	n->fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	if (n->fd < 0) {
 		err_set(&n->err, PALE_E_SYSTEM, STAGE, errno, "cannot open the network namespace");
-		return 0;
+		goto out;
 	}
 	if (n->plan->network) {
 		r = connected(n);
@@ -195,39 +193,44 @@ static int help(void *arg)
 			r = n->dns_fd = dns_socket(&n->err);
 	}
 	n->done = r >= 0;
+out:
+	/* The supervisor leaves us its processor until now. */
+	(void)!send(n->control_fd, &word, sizeof(word), MSG_NOSIGNAL | MSG_DONTWAIT);
 	return 0;
 }
 
-int network_start(struct network *n, const struct plan *plan, struct pale_err *err)
+int network_start(struct network *n, const struct setup *s, struct pale_err *err)
 {
-	n->plan = plan;
+	int r;
+
+	n->plan = s->plan;
+	n->control_fd = s->control_fd;
 	n->fd = n->dns_fd = n->proc_fd = -1;
 	n->done = false;
 	n->err.code = PALE_OK;
-	if (plan->network) {
+	if (n->plan->network) {
 		/* The set-up child may have changed the root by the time that it is needed. */
 		n->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (n->proc_fd < 0)
 			return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot open /proc");
 	}
-	n->helper = clone(help, n->stack + sizeof(n->stack), CLONE_VM | CLONE_FILES | SIGCHLD, n);
-	return n->helper < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot start a helper")
-			     : 0;
+	r = helper_start(&n->helper, help, n);
+	if (r < 0)
+		return err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot start a helper");
+	affinity_spread(n->helper.pid, &s->processors);
+	return 0;
 }
 
 int network_enter(struct network *n, struct pale_err *err)
 {
-	int status = 0;
+	int r = helper_wait(&n->helper);
 
-	while (waitpid(n->helper, &status, 0) < 0 && errno == EINTR)
-		;
 	if (n->err.code != PALE_OK) {
 		*err = n->err;
 		return -(int)err->code;
 	}
 	if (!n->done)
-		return err_set(err, PALE_E_SYSTEM, STAGE, 0,
-			       "the network helper died (wait status %d)", status);
+		return err_set(err, PALE_E_SYSTEM, STAGE, -r, "the network helper was killed");
 	if (setns(n->fd, CLONE_NEWNET) < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno,
 			       "cannot enter the network namespace");

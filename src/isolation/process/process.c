@@ -127,6 +127,19 @@ static int give_up_oom_grace(pid_t pid, struct pale_err *err)
 	return 0;
 }
 
+/* The child may rely on what it is now. */
+static int let_go(struct box *box, struct pale_err *err)
+{
+	struct source_packet packet = {.count = 0};
+	int r = fd_send(box->control_fd, &packet, sizeof(packet), NULL, 0);
+
+	/* It died: isolation_ready() hears why. */
+	if (r == -EPIPE)
+		return 0;
+	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot speak to the set-up child")
+		     : 0;
+}
+
 int isolation_start(const struct plan *plan, int cgroup_fd, struct box *ret, struct pale_err *err)
 {
 	_cleanup_close_ int init_fd = -1, inside = -1;
@@ -170,15 +183,18 @@ int isolation_start(const struct plan *plan, int cgroup_fd, struct box *ret, str
 
 	setup.control_fd = inside;
 	setup.peer_fd = pair[0];
-	setup.seed = (unsigned)clock_mono_us();
 	setup.init_fd = init_fd;
 	for (int i = 0; i < 3; i++)
 		setup.stdio[i] = pipes.inside[i];
+	r = affinity_get(&setup.processors, err);
+	if (r < 0)
+		return r;
 	ret->pid = clone_box(cgroup_fd, &ret->pidfd);
 	if (ret->pid < 0)
 		return fail_clone(err);
 	if (ret->pid == 0)
 		setup_run(&setup);
+	affinity_spread(ret->pid, &setup.processors);
 
 	ret->host_uid = plan->user_range ? base + plan->uid : plan->host.uid;
 	ret->host_gid = plan->user_range ? base + plan->gid : plan->host.gid;
@@ -206,11 +222,9 @@ int isolation_start(const struct plan *plan, int cgroup_fd, struct box *ret, str
 			r = userns_map_range(ret->pid, base, err);
 		if (r < 0)
 			return r;
-		r = source_send_mapped(plan, ret->userns_fd, base, ret->control_fd, err);
-		if (r < 0)
-			return r;
+		return source_send_mapped(plan, ret->userns_fd, base, ret->control_fd, err);
 	}
-	return 0;
+	return let_go(ret, err);
 }
 
 int isolation_join(struct box *box, const int *fds, size_t n, struct pale_err *err)
@@ -273,16 +287,19 @@ static int place_fds(struct box *box, const struct setup_packet *p, int *fds, si
 	return -EPROTO;
 }
 
-/* The listener, by its number in the child, which waits until it is taken. The count of
- * descriptors. */
+/* The listener, by its number in the child or in what it has become: it is open there until the
+ * gate opens. The count of descriptors. */
 static size_t take_listener(struct box *box, const struct setup_packet *p, int *ret_fd)
 {
-	struct source_packet taken = {.count = SOURCE_PACKET_END};
-
 	*ret_fd = (int)syscall(SYS_pidfd_getfd, box->pidfd, (int)p->index, 0);
-	if (*ret_fd >= 0 && fd_send(box->control_fd, &taken, sizeof(taken), NULL, 0) < 0)
-		close_fd(ret_fd);
 	return *ret_fd >= 0;
+}
+
+void isolation_yield(const struct box *box)
+{
+	struct pollfd p = {box->control_fd, POLLIN, 0};
+
+	(void)poll(&p, 1, READY_TIME_MS);
 }
 
 int isolation_ready(const struct plan *plan, struct box *box, struct pale_err *err)
@@ -319,6 +336,8 @@ int isolation_ready(const struct plan *plan, struct box *box, struct pale_err *e
 				*err = packet.setup.err;
 				return -(int)err->code;
 			}
+			if (nfds == 0 && packet.setup.what == SETUP_FD_NONE)
+				continue;
 			if (nfds == 0 && packet.setup.what == SETUP_FD_LISTENER)
 				nfds = take_listener(box, &packet.setup, fds);
 			if (place_fds(box, &packet.setup, fds, nfds) == 0)

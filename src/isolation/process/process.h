@@ -4,22 +4,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/helper.h"
+#include "confine/affinity.h"
 #include "egress/wire.h"
 #include "isolation/isolation.h"
 
 /* What the set-up child is given. Descriptors are those of the forked supervisor. */
 struct setup {
 	const struct plan *plan;
-	int control_fd; /* the child's end */
-	int peer_fd;	/* the supervisor's */
-	int init_fd;	/* sealed memfd with the first process */
-	int stdio[3];	/* what becomes descriptors 0, 1, 2; -1: the pty */
-	unsigned seed;	/* differs from box to box */
+	int control_fd;	      /* the child's end */
+	int peer_fd;	      /* the supervisor's */
+	int init_fd;	      /* sealed memfd with the first process */
+	int stdio[3];	      /* what becomes descriptors 0, 1, 2; -1: the pty */
+	cpu_set_t processors; /* that the caller may run on */
 };
 
 /* What a descriptor is that the child passes out of the box. */
 enum setup_fd {
-	SETUP_FD_NONE,
+	SETUP_FD_NONE, /* no descriptor: the network namespace is made */
 	SETUP_FD_LISTENER,
 	SETUP_FD_ROOT,
 	SETUP_FD_DATA,
@@ -37,9 +39,10 @@ struct setup_packet {
 	uint32_t index;
 };
 
-/* The supervisor's packets to the child, with at most SOURCES_A_PACKET descriptors: for root's box,
- * one without when its ids are mapped, then the mounts of the sources by their steps, then the end;
- * the descriptors of its control groups; and the word that its listener was taken. */
+/* The supervisor's packets to the child, with at most SOURCES_A_PACKET descriptors: one
+ * without, after which it changes nothing of the child from outside any more (its processors and,
+ * for root's box, its ids); for root's box the mounts of the sources by their steps, then the end;
+ * the descriptors of its control groups. */
 #define SOURCES_A_PACKET 16
 struct source_packet {
 	uint32_t count;
@@ -62,7 +65,11 @@ struct mounts {
 int mounts_open_sources(struct mounts *m, struct pale_err *err) _must_check_;
 int mounts_step(struct mounts *m, const struct step *s, size_t at,
 		struct pale_err *err) _must_check_;
-int mounts_leave(struct pale_err *err) _must_check_;
+/* Leaves the host's tree for the new root. The detaching of the old one takes the kernel a while
+ * and goes on in a helper (its memory as network_start()'s) until mounts_left(): before any code of
+ * the box can run. */
+int mounts_leave(struct helper *h, struct pale_err *err) _must_check_;
+int mounts_left(struct helper *h, struct pale_err *err) _must_check_;
 
 /* sources.c: a detached, restricted mount of one step's host source; a descriptor or a negative
  * code. In the set-up child, or, for root, in the supervisor. */
@@ -81,15 +88,15 @@ int uid_range_take(unsigned *ret_base, int *ret_lock_fd, struct pale_err *err) _
  * returns: where the caller gives up before, it must last until the process ends. */
 struct network {
 	const struct plan *plan;
-	pid_t helper;
+	struct helper helper;
 	int fd, dns_fd; /* dns_fd: -1 with a network */
 	int proc_fd;	/* with a network: the host's /proc */
+	int control_fd;
 	int sockets[EGRESS_NSOCKETS];
 	bool done;
 	struct pale_err err;
-	char stack[49152] __attribute__((aligned(16)));
 };
-int network_start(struct network *n, const struct plan *plan, struct pale_err *err) _must_check_;
+int network_start(struct network *n, const struct setup *s, struct pale_err *err) _must_check_;
 int network_enter(struct network *n, struct pale_err *err) _must_check_;
 
 /* privileges.c: what is dropped before the box's own code runs. */

@@ -42,15 +42,25 @@ static int report(const struct setup *s, enum setup_fd what, unsigned index, int
 		     : 0;
 }
 
-/* Root: the supervisor maps the ids. */
-static int await_ids(const struct setup *s, struct pale_err *err)
+/* From here on the supervisor changes nothing of us from outside. */
+static int await_supervisor(const struct setup *s, struct pale_err *err)
 {
 	struct source_packet packet;
 	ssize_t n = fd_recv(s->control_fd, &packet, sizeof(packet), NULL, 0, NULL);
 
-	if (n != (ssize_t)sizeof(packet) || packet.count != 0)
-		return err_set(err, PALE_E_SYSTEM, STAGE, n < 0 ? (int)-n : 0,
-			       "the supervisor went away");
+	return n != (ssize_t)sizeof(packet) || packet.count != 0
+		       ? err_set(err, PALE_E_SYSTEM, STAGE, n < 0 ? (int)-n : 0,
+				 "the supervisor went away")
+		       : 0;
+}
+
+/* Root: the supervisor maps the ids. */
+static int await_ids(const struct setup *s, struct pale_err *err)
+{
+	int r = await_supervisor(s, err);
+
+	if (r < 0)
+		return r;
 	/* Become root of the box's range, so that what is made here has an owner in it. */
 	if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno,
@@ -123,7 +133,8 @@ static int report_network(const struct setup *s, struct network *n, struct pale_
 		     : 0;
 }
 
-static int set_up_files(const struct setup *s, struct mounts *m, struct pale_err *err)
+static int set_up_files(const struct setup *s, struct mounts *m, struct helper *leave,
+			struct pale_err *err)
 {
 	const struct plan *plan = s->plan;
 	int r = plan->user_range ? receive_sources(s, m, err) : 0, shm = -1;
@@ -134,7 +145,7 @@ static int set_up_files(const struct setup *s, struct mounts *m, struct pale_err
 	for (size_t i = 0; r == 0 && i < plan->nsteps; i++)
 		r = mounts_step(m, &plan->steps[i], i, err);
 	if (r == 0)
-		r = mounts_leave(err);
+		r = mounts_leave(leave, err);
 	if (r == 0)
 		r = report(s, SETUP_FD_DATA, 0, m->data_fd, err);
 	/* It shows the namespace of whoever opened it. Kernels without System V IPC have none. */
@@ -203,12 +214,11 @@ static int set_landlock(const struct plan *plan, struct pale_err *err)
 }
 
 /* Under the filter sendmsg() waits for the supervisor's answer, and the supervisor has no listener
- * yet: it is told its number and takes it. Where the kernel forbids that, a helper without the
- * filter sends it. */
-static int install_filter(const struct setup *s)
+ * yet: it is told its number and takes it; the first process keeps it open until the gate opens.
+ * Where the kernel forbids that, a helper without the filter sends it. */
+static int install_filter(const struct setup *s, int *ret_listener)
 {
 	struct setup_packet packet = {.what = SETUP_FD_LISTENER};
-	struct source_packet taken;
 	int listener = -1, r;
 
 	if (!s->plan->host.attach)
@@ -218,22 +228,24 @@ static int install_filter(const struct setup *s)
 	if (r < 0 || listener < 0)
 		return r;
 	packet.index = (uint32_t)listener;
-	if (send(s->control_fd, &packet, sizeof(packet), MSG_NOSIGNAL) != (ssize_t)sizeof(packet) ||
-	    recv(s->control_fd, &taken, sizeof(taken), 0) != (ssize_t)sizeof(taken))
-		return -EPIPE;
-	return 0;
+	if (fcntl(listener, F_SETFD, 0) < 0)
+		return -errno;
+	*ret_listener = listener;
+	return send(s->control_fd, &packet, sizeof(packet), MSG_NOSIGNAL) == (ssize_t)sizeof(packet)
+		       ? 0
+		       : -EPIPE;
 }
 
-static int set_seccomp(const struct setup *s, struct pale_err *err)
+static int set_seccomp(const struct setup *s, int *ret_listener, struct pale_err *err)
 {
-	int r = install_filter(s);
+	int r = install_filter(s, ret_listener);
 
 	return r < 0 ? err_set(err, PALE_E_HOST, "confine", -r, "cannot install the seccomp filter")
 		     : 0;
 }
 
 /* argv[1] of the first process; see init/protocol.h. */
-static int exec_init(const struct setup *s, int dns_fd, struct pale_err *err)
+static int exec_init(const struct setup *s, int dns_fd, int listener, struct pale_err *err)
 {
 	const struct plan_command *c = &s->plan->command;
 	_cleanup_free_ char **argv = NULL;
@@ -245,12 +257,13 @@ static int exec_init(const struct setup *s, int dns_fd, struct pale_err *err)
 	argv = calloc(argc + 4, sizeof(*argv));
 	if (!argv)
 		return err_nomem(err, STAGE);
-	snprintf(handover, sizeof(handover), "%d,%d,%d", s->control_fd, dns_fd, c->tty ? 1 : 0);
+	snprintf(handover, sizeof(handover), "%d,%d,%d,%d", s->control_fd, dns_fd, listener,
+		 c->tty ? 1 : 0);
 	argv[0] = (char *)(uintptr_t) "pale-init";
 	argv[1] = handover;
 	argv[2] = c->program;
 	memcpy(argv + 3, c->argv, argc * sizeof(*argv));
-	/* These two, and descriptors 0 to 2, are all that goes along. */
+	/* These two, the listener, and descriptors 0 to 2 are all that goes along. */
 	if (fcntl(s->control_fd, F_SETFD, 0) < 0 || (dns_fd >= 0 && fcntl(dns_fd, F_SETFD, 0) < 0))
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno,
 			       "cannot keep the control descriptor");
@@ -262,9 +275,10 @@ static int setup(const struct setup *s, struct pale_err *err)
 {
 	const struct plan *plan = s->plan;
 	struct mounts m = {.plan = plan, .scratch = -1, .view_fds = {-1, -1, -1}, .data_fd = -1};
-	/* Not on the stack: should we fail, the helper still runs while we report it. */
+	/* Not on the stack: should we fail, the helpers still run while we report it. */
 	static struct network network;
-	int r, slave = -1, root;
+	static struct helper leave;
+	int r, slave = -1, listener = -1, root;
 
 	/* Freed by the exec. */
 	m.sources = malloc((plan->nsteps + 1) * sizeof(int));
@@ -285,9 +299,9 @@ static int setup(const struct setup *s, struct pale_err *err)
 		    ? await_ids(s, err)
 		    : userns_map_self(plan->host.uid, plan->host.gid, plan->uid, plan->gid, err);
 	if (r == 0)
-		r = network_start(&network, plan, err);
+		r = network_start(&network, s, err);
 	if (r == 0)
-		r = set_up_files(s, &m, err);
+		r = set_up_files(s, &m, &leave, err);
 	if (r == 0 && sethostname("pale", 4) < 0)
 		r = err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot set the host name");
 	if (r == 0)
@@ -307,8 +321,11 @@ static int setup(const struct setup *s, struct pale_err *err)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot start a session");
 	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	r = report(s, SETUP_FD_ROOT, 0, root, err);
+	/* Or it could widen what is narrowed here. */
+	if (r == 0 && !plan->user_range)
+		r = await_supervisor(s, err);
 	if (r == 0)
-		r = affinity_narrow(plan->affinity, s->seed, err);
+		r = affinity_narrow(plan->affinity, &s->processors, err);
 	if (r == 0)
 		r = join_cgroup(s, err);
 	if (r == 0)
@@ -320,12 +337,14 @@ static int setup(const struct setup *s, struct pale_err *err)
 	if (r == 0)
 		r = set_landlock(plan, err);
 	if (r == 0)
-		r = set_seccomp(s, err);
+		r = mounts_left(&leave, err);
+	if (r == 0)
+		r = set_seccomp(s, &listener, err);
 	/* Last: a small limit of open files is the payload's, not what the steps before must make
 	 * do with. */
 	if (r == 0)
 		r = rlimits_apply(&plan->rlimits, err);
-	return r < 0 ? r : exec_init(s, network.dns_fd, err);
+	return r < 0 ? r : exec_init(s, network.dns_fd, listener, err);
 }
 
 _Noreturn void setup_run(const struct setup *s)
