@@ -229,6 +229,15 @@ static void load_plain(struct loader *l, const struct node *n, const struct poli
 {
 	bool list = n->kind == NODE_LIST;
 
+	/* `methods: []` in a rule: none, or any? At the top an empty list is what it says. */
+	if (list && n->n == 0 && strchr(o->key, '[')) {
+		struct pale_err e;
+
+		err_set(&e, PALE_E_POLICY, "policy", 0,
+			"%s: the list is empty: leave the key out, or name some", o->key);
+		note_node(l, n, &e);
+		return;
+	}
 	switch (o->type) {
 	case OPTION_PATH: load_path(l, n, o, base); break;
 	case OPTION_PATHS:

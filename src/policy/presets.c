@@ -36,10 +36,10 @@ static int read_file(const char *path, bool configured, struct buf *ret, struct 
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR) && configured)
 		return 1;
 	if (fd < 0)
-		return err_set(err, errno == ENOENT ? PALE_E_NOTFOUND : PALE_E_SYSTEM, "policy",
-			       errno, "cannot open the preset %s", QUOTED(path));
+		return err_set(err, PALE_E_POLICY, "policy", errno, "cannot open the preset %s",
+			       QUOTED(path));
 	if (fstat(fd, &st) < 0)
-		return err_set(err, PALE_E_SYSTEM, "policy", errno, "cannot examine %s",
+		return err_set(err, PALE_E_POLICY, "policy", errno, "cannot examine %s",
 			       QUOTED(path));
 	if (configured && ((st.st_uid != 0 && st.st_uid != geteuid()) || (st.st_mode & 022)))
 		return err_set(err, PALE_E_POLICY, "policy", 0,
