@@ -104,6 +104,13 @@ PALE_EXPORT int pale_policy_write(struct pale_policy *p, const char *path, const
 PALE_EXPORT int pale_policy_hide(struct pale_policy *p, const char *path, struct pale_err *err);
 PALE_EXPORT int pale_policy_env(struct pale_policy *p, const char *name, const char *value,
 				struct pale_err *err);
+/* Network rules and secrets in one text: "[METHODS ][PROTOCOL://]HOST[:PORT][/PATH-GLOB]" or (allow
+ * only) "preset:NAME"; "NAME[=SOURCE]@HOST[,HOST...][,header=NAME|,query=NAME|,basic]". The value
+ * of a secret is never in the text: SOURCE is "env:NAME", "file:PATH", "command:SHELL LINE" or
+ * "fd:N". */
+PALE_EXPORT int pale_policy_allow(struct pale_policy *p, const char *rule, struct pale_err *err);
+PALE_EXPORT int pale_policy_deny(struct pale_policy *p, const char *rule, struct pale_err *err);
+PALE_EXPORT int pale_policy_secret(struct pale_policy *p, const char *secret, struct pale_err *err);
 /* The canonical JSON of p; to be freed by the caller. */
 PALE_EXPORT int pale_policy_json(const struct pale_policy *p, char **ret, struct pale_err *err);
 /* The same as YAML for people, after checking what concerns several keys at once (PALE_E_POLICY).
@@ -120,6 +127,12 @@ PALE_EXPORT int pale_policy_check(const char *name, void (*report)(void *arg, co
 PALE_EXPORT int pale_policy_starter(const char *name, char **ret, struct pale_err *err);
 PALE_EXPORT int pale_policy_schema(char **ret, struct pale_err *err);
 PALE_EXPORT int pale_policy_docs(char **ret, struct pale_err *err);
+
+/* The presets of network rules, as JSON, to be freed: with NULL all of them ([{name, file,
+ * hosts}]), else one, by its name or file ({name, file, text, rules}). file is null for one that is
+ * part of Pale.
+ */
+PALE_EXPORT int pale_policy_presets(const char *name, char **ret, struct pale_err *err);
 
 /* One key of the policy, for command lines and forms. Strings are static. */
 struct pale_policy_key {

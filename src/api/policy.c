@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "policy/options.h"
+#include "policy/presets.h"
 
 #define STAGE "policy"
 
@@ -213,6 +214,30 @@ int pale_policy_env(struct pale_policy *p, const char *name, const char *value,
 {
 	NEED_ERR(err);
 	return policy_add_env(p->model, name, value, err);
+}
+
+int pale_policy_allow(struct pale_policy *p, const char *rule, struct pale_err *err)
+{
+	NEED_ERR(err);
+	return policy_add_rule(p->model, false, rule, origin(p, "pale_policy_allow()"), err);
+}
+
+int pale_policy_deny(struct pale_policy *p, const char *rule, struct pale_err *err)
+{
+	NEED_ERR(err);
+	return policy_add_rule(p->model, true, rule, origin(p, "pale_policy_deny()"), err);
+}
+
+int pale_policy_secret(struct pale_policy *p, const char *secret, struct pale_err *err)
+{
+	NEED_ERR(err);
+	return policy_add_secret(p->model, secret, origin(p, "pale_policy_secret()"), err);
+}
+
+int pale_policy_presets(const char *name, char **ret, struct pale_err *err)
+{
+	NEED_ERR(err);
+	return name ? preset_describe(name, ret, err) : preset_list(ret, err);
 }
 
 int pale_policy_json(const struct pale_policy *p, char **ret, struct pale_err *err)

@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 
-extern const struct cli_command cli_policy_command;
+extern const struct cli_command cli_policy_command, cli_presets_command;
 
 static int print_text(const char *text)
 {
@@ -292,7 +292,8 @@ static const struct cli_command show_command = {
 };
 
 static const struct cli_command *const subcommands[] = {
-	&init_command, &check_command, &show_command, &schema_command, &docs_command, NULL,
+	&init_command,	 &check_command, &show_command, &cli_presets_command,
+	&schema_command, &docs_command,	 NULL,
 };
 
 const struct cli_command cli_policy_command = {

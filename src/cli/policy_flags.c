@@ -14,6 +14,9 @@ enum {
 	FLAG_OVERLAY,
 	FLAG_HIDE,
 	FLAG_ENV,
+	FLAG_ALLOW,
+	FLAG_DENY,
+	FLAG_SECRET,
 	FLAG_SET,
 	FLAG_KEY, /* and further: the keys of the policy that have a flag, by index */
 };
@@ -34,6 +37,18 @@ static const struct cli_option own_options[] = {
 	 "dir"},
 	{FLAG_HIDE, 0, "hide", "PATH", "hide PATH, which lies in something shown", "file"},
 	{FLAG_ENV, 0, "env", "NAME[=VALUE]", "set a variable; NAME alone copies the caller's value",
+	 NULL},
+	{FLAG_ALLOW, 0, "allow", "RULE",
+	 "allow a host: [METHODS ][PROTOCOL://]HOST[:PORT][/PATH-GLOB] or preset:NAME, such as "
+	 "api.example.com, *.example.org:80, tcp://db.example.com:5432, \"GET "
+	 "api.example.com/v1/**\"",
+	 NULL},
+	{FLAG_DENY, 0, "deny", "RULE", "refuse a host, even if it is allowed elsewhere: as --allow",
+	 NULL},
+	{FLAG_SECRET, 0, "secret", "NAME[=SOURCE]@HOST",
+	 "give the code a placeholder in the variable NAME for a secret that only HOST is sent (in "
+	 "the header authorization; append ,header=NAME or ,query=NAME or ,basic); SOURCE is "
+	 "env:NAME (if left out the caller's NAME), file:PATH, command:LINE or fd:N",
 	 NULL},
 	{FLAG_SET, 0, "set", "KEY=VALUE", "set any key of the policy: --set limits.inodes=1000",
 	 NULL},
@@ -172,6 +187,9 @@ static int apply(struct pale_policy *p, const struct cli_flag *f, struct pale_er
 	case FLAG_RW:
 	case FLAG_OVERLAY:
 	case FLAG_HIDE: r = add_file(p, f->id, f->value, err); break;
+	case FLAG_ALLOW: r = pale_policy_allow(p, f->value, err); break;
+	case FLAG_DENY: r = pale_policy_deny(p, f->value, err); break;
+	case FLAG_SECRET: r = pale_policy_secret(p, f->value, err); break;
 	case FLAG_ENV: r = add_env(p, f->value, err); break;
 	case FLAG_SET: r = set_any(p, f->value, err); break;
 	default: r = pale_policy_set(p, key.key, f->value, err); break;

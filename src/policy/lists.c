@@ -104,7 +104,7 @@ const struct option_list list_allow = {
 	.view = allow_view,
 	.append = allow_append,
 	.example = "{host: api.example.com, port: 443}",
-	.flags = "a policy file",
+	.flags = "--allow",
 	.one_of = "host address preset",
 };
 
@@ -115,7 +115,7 @@ const struct option_list list_deny = {
 	.view = deny_view,
 	.append = deny_append,
 	.example = "{host: \"*.example.com\", reason: use the mirror}",
-	.flags = "a policy file",
+	.flags = "--deny",
 	.one_of = "host address",
 };
 
@@ -154,7 +154,7 @@ const struct option_list list_secrets = {
 	.append = secrets_append,
 	.example = "{env: API_KEY, value_from: \"env:REAL_KEY\", hosts: api.example.com, header: "
 		   "authorization}",
-	.flags = "a policy file",
+	.flags = "--secret",
 	.one_of = "env file",
 	.needs = "value_from hosts",
 };

@@ -53,6 +53,9 @@ int policy_grow(void *array, size_t n, size_t size) _must_check_;
 int policy_load_preset(struct policy *p, const char *text, size_t len, const char *name,
 		       const char *base_dir, struct pale_err *err) _must_check_;
 
+/* Puts the place before the message, and returns r. */
+int policy_at_place(struct pale_err *err, const char *where, int r);
+
 /* Exchanges what two policies hold. */
 void policy_swap(struct policy *a, struct policy *b);
 

@@ -192,8 +192,7 @@ int policy_append_file(struct policy *p, const struct file_request *q, struct pa
 	return 0;
 }
 
-/* Puts the place before the message. */
-static int at_place(struct pale_err *err, const char *where, int r)
+int policy_at_place(struct pale_err *err, const char *where, int r)
 {
 	char text[sizeof(err->message)];
 
@@ -215,7 +214,7 @@ int policy_add_file(struct policy *p, enum policy_access access, const char *pat
 		return err_set(err, PALE_E_SYSTEM, "policy", errno,
 			       "cannot tell the working directory");
 	r = policy_append_file(p, &q, err);
-	return r < 0 ? at_place(err, where, r) : 0;
+	return r < 0 ? policy_at_place(err, where, r) : 0;
 }
 
 static bool valid_name(const char *name)
@@ -290,14 +289,14 @@ int policy_set(struct policy *p, const char *key, const char *value, const char 
 
 	if (str_starts(key, "env.")) {
 		r = policy_add_env(p, key + 4, value, err);
-		return r < 0 ? at_place(err, where, r) : 0;
+		return r < 0 ? policy_at_place(err, where, r) : 0;
 	}
 	if (!o || strchr(key, '[')) {
 		if (dot && (size_t)(dot - key) < sizeof(group))
 			snprintf(group, sizeof(group), "%.*s", (int)(dot - key), key);
 		err_set(err, PALE_E_POLICY, "policy", 0, "there is no key %s", QUOTED(key));
 		option_suggest_key(group, dot ? dot + 1 : key, err);
-		return at_place(err, where, -PALE_E_POLICY);
+		return policy_at_place(err, where, -PALE_E_POLICY);
 	}
 	if (o->type == OPTION_LIST)
 		r = err_set(err, PALE_E_POLICY, "policy", 0, "%s cannot be set as one text: use %s",
@@ -309,7 +308,7 @@ int policy_set(struct policy *p, const char *key, const char *value, const char 
 		r = set_words(p, o, value, err);
 	else
 		r = option_parse(o, value, p, err);
-	return r < 0 ? at_place(err, where, r) : 0;
+	return r < 0 ? policy_at_place(err, where, r) : 0;
 }
 
 /* A text as JSON; what is not UTF-8 as {"hex": "..."}, which the loader takes back. */

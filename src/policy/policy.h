@@ -117,6 +117,16 @@ int policy_add_file(struct policy *p, enum policy_access access, const char *pat
 int policy_add_env(struct policy *p, const char *name, const char *value,
 		   struct pale_err *err) _must_check_;
 
+/* Adds a rule in one text: "[METHODS ][PROTOCOL://]HOST[:PORT][/PATH-GLOB]", where HOST may be an
+ * address or a range (of IPv6: in brackets), or "preset:NAME"; where is the flag's name. */
+int policy_add_rule(struct policy *p, bool deny, const char *text, const char *where,
+		    struct pale_err *err) _must_check_;
+/* Adds a secret in one text: "NAME[=SOURCE]@HOST[,HOST...][,header=NAME|,query=NAME|,basic]". NAME
+ * is a variable in the box, or an absolute path there; SOURCE as value_from, if left out the
+ * caller's variable of that name; the place, if left out, is the header authorization. */
+int policy_add_secret(struct policy *p, const char *text, const char *where,
+		      struct pale_err *err) _must_check_;
+
 /* Checks what concerns several keys at once; called by the plan. */
 int policy_check(const struct policy *p, struct pale_err *err) _must_check_;
 /* Checks that nothing is missing which another file or flag might still have given: called by the

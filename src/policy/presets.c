@@ -6,6 +6,7 @@
  * is refused: it would give the box what the caller did not mean. */
 #include "policy/rules.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
@@ -142,6 +143,144 @@ int preset_load(struct policy *p, const char *name, const char *base, struct pal
 
 	return r < 0 ? r : policy_load_preset(p, text, strlen(text), from ? from : name, base, err);
 }
+
+/* ---- what there is ---- */
+
+/* {name, file}; a new reference, or NULL. A file's name need not be UTF-8. */
+static json_t *describe(const char *name, const char *from)
+{
+	char safe[4096];
+
+	if (from && str_utf8_prefix(from, strlen(from)) != strlen(from))
+		from = str_escape_into(safe, sizeof(safe), from, strlen(from));
+	return json_pack("{s:s,s:s?}", "name", name, "file", from);
+}
+
+int preset_describe(const char *name, char **ret, struct pale_err *err)
+{
+	_cleanup_free_ char *text = NULL, *from = NULL, *cwd = getcwd(NULL, 0), *canonical = NULL;
+	_cleanup_policy_ struct policy *p = NULL;
+	json_t *j, *policy, *rules;
+	int r = cwd ? preset_text(name, cwd, &text, &from, err) : err_nomem(err, "policy");
+
+	if (r >= 0)
+		r = policy_new(&p, err);
+	if (r >= 0)
+		r = policy_load_preset(p, text, strlen(text), from ? from : name, cwd, err);
+	if (r >= 0)
+		r = policy_to_json(p, &canonical, err);
+	if (r < 0)
+		return r;
+	j = describe(name, from);
+	policy = json_loads(canonical, 0, NULL);
+	rules = json_object_get(json_object_get(policy, "network"), "allow");
+	/* It loaded, so that it is UTF-8. */
+	if (json_object_set_new(j, "text", json_string(text)) == 0 &&
+	    json_object_set(j, "rules", rules) == 0)
+		*ret = json_dumps(j, JSON_INDENT(2));
+	else
+		*ret = NULL;
+	json_decref(policy);
+	json_decref(j);
+	return *ret ? 0 : err_nomem(err, "policy");
+}
+
+static bool is_known(char *const *names, const char *name)
+{
+	for (; names && *names; names++)
+		if (strcmp(*names, name) == 0)
+			return true;
+	return false;
+}
+
+/* The names of the files in one of the places. */
+static int names_in(size_t place, char ***names)
+{
+	_cleanup_free_ char *path = NULL;
+	DIR *dir;
+	int r = config_path(place, "", &path);
+
+	if (r < 0 || !path)
+		return r;
+	*strrchr(path, '/') = '\0';
+	dir = opendir(path);
+	for (struct dirent *e; dir && r >= 0 && (e = readdir(dir)) != NULL;) {
+		char name[80];
+		size_t n = strlen(e->d_name);
+
+		if (n < 6 || n > sizeof(name) || !str_ends(e->d_name, ".yaml"))
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)n - 5, e->d_name);
+		if (is_name(name) && !is_known(*names, name))
+			r = texts_add(names, name);
+	}
+	if (dir)
+		closedir(dir);
+	return r;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* One that cannot be read is in the list, too, with the error. */
+static json_t *list_one(const char *name, const char *cwd)
+{
+	_cleanup_free_ char *text = NULL, *from = NULL;
+	_cleanup_policy_ struct policy *p = NULL;
+	json_t *j, *hosts = json_array();
+	struct pale_err err;
+	int r = preset_text(name, cwd, &text, &from, &err);
+
+	if (r >= 0)
+		r = policy_new(&p, &err);
+	if (r >= 0)
+		r = policy_load_preset(p, text, strlen(text), from ? from : name, cwd, &err);
+	j = describe(name, from);
+	for (size_t i = 0; r >= 0 && i < p->network.nrules; i++) {
+		const char *host = p->network.rules[i].host;
+		size_t n = json_array_size(hosts);
+
+		/* A rule for each protocol: the host once. */
+		if (!host ||
+		    (n && strcmp(json_string_value(json_array_get(hosts, n - 1)), host) == 0))
+			continue;
+		json_array_append_new(hosts, json_string(host));
+	}
+	if (json_object_set_new(j, "hosts", hosts) < 0 ||
+	    (r < 0 && json_object_set_new(j, "error", json_string(err.message)) < 0)) {
+		json_decref(j);
+		return NULL;
+	}
+	return j;
+}
+
+int preset_list(char **ret, struct pale_err *err)
+{
+	_cleanup_free_ char *cwd = getcwd(NULL, 0);
+	json_t *list = json_array();
+	char **names = NULL;
+	size_t n = 0;
+	int r = cwd ? 0 : -ENOMEM;
+
+	for (const struct policy_shipped *s = policy_presets; r >= 0 && s->name; s++)
+		r = texts_add(&names, s->name);
+	for (size_t place = 0; r >= 0 && place < 2; place++)
+		r = names_in(place, &names);
+	while (names && names[n])
+		n++;
+	if (n)
+		qsort(names, n, sizeof(*names), compare);
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		r = json_array_append_new(list, list_one(names[i], cwd));
+	texts_free(names);
+	*ret = r < 0 ? NULL : json_dumps(list, JSON_INDENT(2));
+	json_decref(list);
+	return *ret ? 0 : err_nomem(err, "policy");
+}
+
+/* ---- use ---- */
 
 static int replace_text(char **text, const char *with)
 {

@@ -137,6 +137,101 @@ with tempfile.TemporaryDirectory(prefix="pale-policy.") as tmp:
     same("--rw with a path like a size", files("--rw", "o:5:"), [{"path": f"{tmp}/o:5", "collect": f"{tmp}/o:5", "access": "write"}])
     same("--overlay and --hide", files("--overlay", ".", "--hide", ".env"), [
         {"path": tmp, "from": tmp, "access": "overlay"}, {"path": f"{tmp}/.env", "access": "hide"}])
+    # Network rules and secrets
+    def network(*flags, env=None):
+        got = shown(*flags, cwd=tmp, env=env)
+        return {k: v for k, v in got["network"].items() if v and k != "connections"} if isinstance(got, dict) else got
+
+    def rule(host, port=443, protocol="tls", **more):
+        return {"host": host, "port": port, "protocol": [protocol], **more}
+
+    for text, want in (
+            ("api.example.com", rule("api.example.com")),
+            ("API.example.com.:443", rule("api.example.com")),
+            ("*.example.org:80", rule("*.example.org", 80, "http")),
+            ("https://api.example.com/", rule("api.example.com")),
+            ("https://api.example.com/v1/**", rule("api.example.com", paths=["/v1/**"], intercept=True)),
+            ("api.example.com:443/v1/*", rule("api.example.com", paths=["/v1/*"], intercept=True)),
+            ("get,HEAD api.example.com/v1", rule("api.example.com", methods=["GET", "HEAD"], paths=["/v1"], intercept=True)),
+            ("tcp://db.example.com:5432", rule("db.example.com", 5432, "tcp")),
+            ("ssh://git.example.com", rule("git.example.com", 22, "tcp")),
+            ("udp://dns.example.com:53-54", rule("dns.example.com", "53-54", "udp")),
+            ("10.1.0.0/16", {"address": "10.1.0.0/16", "port": 443, "protocol": ["tls"]}),
+            ("10.1.0.0/16:22", {"address": "10.1.0.0/16", "port": 22, "protocol": ["tcp"]}),
+            ("http://10.1.0.1/v1", {"address": "10.1.0.1", "port": 80, "protocol": ["http"], "paths": ["/v1"]}),
+            ("[2001:db8::/32]:443", {"address": "2001:db8::/32", "port": 443, "protocol": ["tls"]})):
+        same(f"--allow {text}", network("--allow", text), {"allow": [want]})
+    same("--deny HOST", network("--deny", "a.example"), {"deny": [{"host": "a.example", "port": "1-65535", "protocol": ["tls", "http", "tcp", "udp"]}]})
+    same("--allow preset:NAME with methods", [r["methods"] for r in network("--allow", "GET preset:pypi")["allow"]], [["GET"], ["GET"]])
+    for text, message in (
+            ("a.example:8443", "--allow: port 8443 needs `protocol`"), ("a.example:8443", "tls://a.example:8443"),
+            ("2001:db8::1", "in brackets"), ("[2001:db8::1", "`]` is missing"), ("[a.example]", "expected an address"),
+            ("ftp://a.example", "expected one of tls, http, tcp, udp"), ("a.example:https", "network.allow[].port: expected"),
+            ("GET,BAD(METHOD a.example", "expected an HTTP method"), ("*", "no rule for all hosts"), ("", "expected a host name"),
+            ("/x", "expected a host name"), ("preset:nosuch", "there is no preset"), ("2130706433", "expected a host name"),
+            ("a.example/x?y", "network.allow[].paths: expected"), ("a" * 5000, "too long"), ("x." * 128, "expected a host name")):
+        got = network("--allow", text)
+        check(f"--allow {text[:40]!r} is refused: {message}", isinstance(got, str) and message in got, got)
+    same("--secret NAME@HOST", network("--secret", "K@a.example"),
+         {"secrets": [{"env": "K", "value_from": "env:K", "hosts": ["a.example"], "header": "authorization"}]})
+    same("--secret with all of it", network("--secret", "K=file:/x@y@a.example,b.example,query=key"),
+         {"secrets": [{"env": "K", "value_from": "file:/x@y", "hosts": ["a.example", "b.example"], "query": "key"}]})
+    same("--secret in a file, for basic authentication", network("--secret", "/etc/k=command:pass show k@a.example,basic"),
+         {"secrets": [{"file": "/etc/k", "value_from": "command:pass show k", "hosts": ["a.example"], "basic": True}]})
+    for text in ("K=hunter2@a.example", "K=hunter2", "K=env:A=hunter2@a.example", "hunter2!@a.example"):
+        got = network("--secret", text)
+        check(f"--secret {text} is refused", isinstance(got, str), got)
+        check("... and the message does not show what may be the secret", "hunter2" not in got or text.startswith("hunter2"), got)
+    # A secret's value is read by who runs, not by who shows.
+    got = run("policy", "show", "--json", "--secret", "K@a.example", env={"K": "hunter2"})
+    check("policy show has the source of a secret, not its value", b"env:K" in got.stdout and b"hunter2" not in got.stdout, got.stdout)
+
+    # Presets: the shipped ones, and files that take their place.
+    names = sorted(n[:-len(".yaml")] for n in os.listdir(os.path.join(source, "policies", "presets")))
+    none = {"XDG_CONFIG_HOME": os.path.join(tmp, "config")}
+    done = run("policy", "presets", "--json", env=none)
+    same("policy presets --json lists the shipped ones", [p["name"] for p in json.loads(done.stdout)], names)
+    check("... all of which are good", all(p["hosts"] and not p["file"] and "error" not in p for p in json.loads(done.stdout)), done.stdout)
+    done = run("policy", "presets", env=none)
+    same("policy presets lists them", [line.split()[0] for line in done.stdout.decode().splitlines() if line[0] != " "], names)
+    for name in names:
+        done = run("policy", "presets", name, env=none)
+        same(f"policy presets {name} prints its file", done.stdout, read(f"policies/presets/{name}.yaml"))
+    os.makedirs(os.path.join(tmp, "config/pale/presets"))
+    mine = os.path.join(tmp, "config/pale/presets/pypi.yaml")
+
+    def preset(text):
+        with open(mine, "w") as f:
+            f.write(text)
+        os.chmod(mine, 0o644)
+
+    preset("pale: 1\nnetwork: {allow: [{host: mirror.example}]}\n")
+    same("a preset of the user's takes the place", [r["host"] for r in network("--allow", "preset:pypi", env=none)["allow"]], ["mirror.example"])
+    same("... also in the list", [p["file"] for p in json.loads(run("policy", "presets", "--json", env=none).stdout) if p["file"]], [mine])
+    os.chmod(mine, 0o666)
+    got = network("--allow", "preset:pypi", env=none)
+    check("one that others can write to is refused", isinstance(got, str) and "somebody else" in got, got)
+    for text, message in (("pale: 1\nfiles: [{path: /srv}]\n", "a preset says network.allow, and nothing else"),
+                          ("pale: 1\nnetwork: {deny: [{host: a.example}]}\n", "network.deny: a preset says network.allow"),
+                          ("pale: 1\nnetwork: {exempt: a.example}\n", "a preset says network.allow"),
+                          ("pale: 1\nnetwork: {allow: [{preset: pypi}]}\n", "a preset cannot be made of presets"),
+                          ("pale: 1\nnetwork: {allow: [{host: 'a b'}]}\n", "pypi.yaml:2:26: network.allow[].host")):
+        preset(text)
+        got = network("--allow", "preset:pypi", env=none)
+        check(f"a preset with another part is refused: {message}", isinstance(got, str) and message in got, got)
+    done = run("policy", "presets", "--json", env=none)
+    check("a broken preset is in the list, with its error", any("error" in p for p in json.loads(done.stdout)), done.stdout)
+    preset("pale: 1\nnetwork: {allow: [{host: mirror.example}]} # \x1b[31m\n")
+    done = run("policy", "presets", "pypi", env=none)
+    check("nothing in a preset's text is obeyed by a terminal", b"\x1b" not in done.stdout, done.stdout)
+    with open(os.path.join(tmp, "own.yaml"), "w") as f:
+        f.write("pale: 1\nnetwork: {allow: [{host: own.example}]}\n")
+    with open(os.path.join(tmp, "uses.yaml"), "w") as f:
+        f.write("pale: 1\nnetwork: {allow: [{preset: ./own.yaml, rate: 1MiB}]}\n")
+    got = shown("-p", os.path.join(tmp, "uses.yaml"), cwd="/")
+    same("a preset by its path, which counts from the policy's directory", got["network"]["allow"],
+         [rule("own.example", preset="./own.yaml", rate="1MiB")])
+
     same("a name that is not UTF-8", files("--ro", b"\xff\xfe:/x"), [
         {"path": "/x", "from": {"hex": (tmp.encode() + b"/\xff\xfe").hex()}, "access": "read"}])
     check("--ro of a reserved place", "cannot be a path" in files("--ro", "a:/usr/x"), files("--ro", "a:/usr/x"))
