@@ -21,6 +21,7 @@
 #define FS_REFER       (1ull << 13) /* 2: to rename or link between directories */
 #define FS_TRUNCATE    (1ull << 14) /* 3 */
 #define FS_IOCTL_DEV   (1ull << 15) /* 5 */
+#define NET_BIND_TCP   (1ull << 0)  /* 4 */
 #define SCOPE_ABSTRACT (1ull << 0)  /* 6 */
 #define SCOPE_SIGNAL   (1ull << 1)
 
@@ -34,6 +35,7 @@ struct ruleset_attr {
 	uint64_t fs, net, scoped;
 };
 #define ATTR_SIZE_FS	 8
+#define ATTR_SIZE_NET	 16
 #define ATTR_SIZE_SCOPED 24
 
 struct landlock {
@@ -75,13 +77,16 @@ static uint64_t file_rights(int abi)
 	       (abi >= 5 ? FS_IOCTL_DEV : 0);
 }
 
-static int create(int abi, uint64_t handled)
+static int create(int abi, uint64_t handled, uint64_t net)
 {
-	struct ruleset_attr attr = {.fs = handled,
-				    .scoped = abi >= 6 ? SCOPE_ABSTRACT | SCOPE_SIGNAL : 0};
+	struct ruleset_attr attr = {
+		.fs = handled, .net = net, .scoped = abi >= 6 ? SCOPE_ABSTRACT | SCOPE_SIGNAL : 0};
 	/* Close-on-exec by itself. */
 	long fd = syscall(SYS_landlock_create_ruleset, &attr,
-			  abi >= 6 ? ATTR_SIZE_SCOPED : ATTR_SIZE_FS, 0);
+			  abi >= 6   ? ATTR_SIZE_SCOPED
+			  : abi >= 4 ? ATTR_SIZE_NET
+				     : ATTR_SIZE_FS,
+			  0);
 
 	return fd < 0 ? -errno : (int)fd;
 }
@@ -96,7 +101,7 @@ int landlock_new(const struct landlock_host *host, struct landlock **ret, struct
 	if (!l)
 		return err_nomem(err, STAGE);
 	*l = (struct landlock){.abi = host->abi, .handled = file_rights(host->abi)};
-	l->fd = create(l->abi, l->handled);
+	l->fd = create(l->abi, l->handled, 0);
 	if (l->fd < 0) {
 		int r = err_set(err, PALE_E_HOST, STAGE, -l->fd, "cannot make a Landlock ruleset");
 
@@ -124,12 +129,26 @@ int landlock_scope_only(struct landlock *l, struct pale_err *err)
 			       "this kernel's Landlock (ABI %d) cannot scope signals and sockets: "
 			       "Linux 6.12 can",
 			       l->abi);
-	fd = create(l->abi, 0);
+	fd = create(l->abi, 0, 0);
 	if (fd < 0)
 		return err_set(err, PALE_E_HOST, STAGE, -fd, "cannot make a Landlock ruleset");
 	close_fd(&l->fd);
 	l->fd = fd;
 	l->handled = 0;
+	return 0;
+}
+
+int landlock_forbid_bind(struct landlock *l, struct pale_err *err)
+{
+	int fd;
+
+	if (l->abi < 4)
+		return 0;
+	fd = create(l->abi, l->handled, NET_BIND_TCP);
+	if (fd < 0)
+		return err_set(err, PALE_E_HOST, STAGE, -fd, "cannot make a Landlock ruleset");
+	close_fd(&l->fd);
+	l->fd = fd;
 	return 0;
 }
 

@@ -42,6 +42,10 @@ static inline void landlock_freep(struct landlock **l)
  * because a process that is restricted in files may not mount. PALE_E_HOST below ABI 6. */
 int landlock_scope_only(struct landlock *l, struct pale_err *err) _must_check_;
 
+/* TCP ports can't be bound either, where the kernel (ABI 4) can refuse that; to be called before
+ * anything is allowed. */
+int landlock_forbid_bind(struct landlock *l, struct pale_err *err) _must_check_;
+
 /* Allows the access below fd (O_PATH; a directory with all in it, or one file). Borrowed. Rules add
  * up; nothing takes a right away again. */
 int landlock_allow_path(struct landlock *l, int fd, enum landlock_access access,

@@ -3,6 +3,7 @@
  *
  *   "network"      object   the policy's `network`, canonical (policy_to_json()); required
  *   "mode"         string   "tproxy" or "redirect": how TCP comes to the broker; required
+ *   "landlock"     boolean  false: the policy's best_effort lets Landlock be missing
  *   "uid", "gid"   integer  whom to become; required if the broker is started by root, and not 0
  *   "secrets"      array    for each of network.secrets, in order:
  *                           {"placeholder": "...", "value": "..."}; UTF-8 without controls
@@ -14,6 +15,7 @@
  * policy's extra_ca. Later changes of those files do not reach a running broker. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -35,6 +37,7 @@ struct config {
 	enum egress_mode mode;
 	uid_t uid; /* 0: none given */
 	gid_t gid;
+	bool no_landlock;	       /* may be missing */
 	struct config_secret *secrets; /* as many as network->nsecrets at the start; EGRESS_RULES
 					  can't add any */
 	size_t nsecrets;
@@ -47,8 +50,8 @@ struct config {
 /* Reads the memfd (borrowed). Everything that needs files comes from config_read_host(). */
 int config_read(int memfd, struct config **ret, struct pale_err *err) _must_check_;
 int config_read_host(struct config *c, struct pale_err *err) _must_check_;
-/* Takes the rules of an EGRESS_RULES memfd over; on failure the old ones stay. */
-int config_read_rules(int memfd, struct config *c, struct pale_err *err) _must_check_;
+/* The rules of an EGRESS_RULES memfd, as a policy of their own. */
+int config_read_rules(int memfd, struct policy **ret, struct pale_err *err) _must_check_;
 void config_free(struct config *c);
 static inline void config_freep(struct config **c)
 {

@@ -12,6 +12,7 @@ struct egress {
 	struct config *config;
 	int control;		      /* to the supervisor; SOCK_SEQPACKET */
 	int sockets[EGRESS_NSOCKETS]; /* -1: closed, or taken */
+	int route;		      /* route.h */
 	struct events *events;	      /* event.h */
 	struct synthetic *synthetic;  /* synthetic.h */
 	struct resolver *resolver;    /* resolve.h */

@@ -37,7 +37,8 @@ struct flow_carrier {
 struct flow {
 	TAILQ_ENTRY(flow) entry;
 	struct egress *e;
-	int client; /* non-blocking, owned unless -1 */
+	int client;   /* non-blocking, owned unless -1 */
+	int upstream; /* already connected to where the flow goes; or -1. relay.c takes it */
 	enum flow_door door;
 	char host[NETWORK_HOST_MAX + 1]; /* normalised; or empty: */
 	int family;			 /* of a literal address; 0 with a host */
@@ -47,10 +48,13 @@ struct flow {
 	enum network_protocol protocol;
 	int rule; /* that allows it, or -1 */
 	char sni[NETWORK_HOST_MAX + 1];
-	char dialled[46]; /* the address, as text; empty until connected */
+	char dialled[46];	    /* the address, as text; empty until connected */
+	char method[24], path[512]; /* for the event of a request that was refused */
 	uint64_t bytes_out, bytes_in;
 	uint64_t started_us; /* clock_mono_us() */
 	bool opened_told;
+	bool quiet; /* tells no event of its own: its requests tell all, or it never said what it is
+		     */
 	const struct flow_carrier *carrier; /* NULL: nobody yet */
 	void *carried;			    /* the carrier's */
 	struct synthetic_name *name;	    /* held while the flow lives; or NULL */
@@ -63,13 +67,12 @@ struct flow *flow_new(struct egress *e, int client, enum flow_door door);
  * frees. */
 void flow_end(struct flow *f, enum egress_outcome outcome, const char *detail);
 
-/* Asks the rules for this flow with this protocol; sets protocol and rule, and the door's words for
- * a refusal. */
+/* Asks the rules. flow_covered(): with f->protocol; sets f->rule. */
 bool flow_covered(struct flow *f);
-struct network_answer flow_ask(struct flow *f, enum network_protocol protocol);
+struct network_answer flow_ask(const struct flow *f, enum network_protocol protocol);
 
-/* Refuses as the protocol lets it be said (refuse.h), tells EGRESS_BLOCKED, and ends the flow.
- * Nothing must have been sent to the client yet but what the door itself answers. */
+/* Tells EGRESS_BLOCKED by this rule and resets the connection. inspect.h has the refusals in
+ * words. */
 void flow_refuse(struct flow *f, int rule, const char *detail);
 
 /* To be called after bytes were moved, either way. 0, or -EDQUOT: a cap of the rule (f->rule) or of
@@ -84,7 +87,8 @@ uint64_t flow_pause_us(const struct flow *f);
  * flow_dial(): fd (non-blocking, TCP_NODELAY, the callee's) with the address as text, or -1 with
  * an outcome (EGRESS_UNREACHABLE or EGRESS_BLOCKED) and a detail.
  *
- * host (normalised) or, with host NULL, the address. The caller has asked the rules. */
+ * host (normalised) or, with host NULL, the address. The caller has asked the rules: rule is the
+ * one that allows it. */
 struct dial;
 struct dial_result {
 	int fd;
@@ -97,6 +101,9 @@ struct dial_target {
 	int family;
 	const void *address;
 	uint16_t port;
+	int rule;
+	enum network_protocol protocol; /* NETWORK_UDP: a connected UDP socket, of which
+					   nothing tells whether anybody is there */
 };
 typedef void (*dial_cb)(const struct dial_result *r, void *arg);
 struct dial *dial_start(struct egress *e, const struct dial_target *to, dial_cb cb,

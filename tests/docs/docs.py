@@ -61,7 +61,9 @@ if (top / "tests/packages").exists():
 check("docs/DEPENDENCIES.md has each package", [f"{p} is not named" for p in wanted if f"`{p}`" not in dependencies])
 LIBRARIES = {"yaml-0.1": "libyaml-dev", "jansson": "libjansson-dev", "libevent_core": "libevent-dev", "libmd": "libmd-dev",
              "sqlite3": "libsqlite3-dev", "libseccomp": "libseccomp-dev", "libgit2": "libgit2-dev",
-             "cmocka": "libcmocka-dev", "threads": "libc6-dev"}
+             "cmocka": "libcmocka-dev", "threads": "libc6-dev", "libnftnl": "libnftnl-dev", "libmnl": "libmnl-dev",
+             "libcares": "libc-ares-dev", "openssl": "libssl-dev", "libssl": "libssl-dev", "libcrypto": "libssl-dev",
+             "libnghttp2": "libnghttp2-dev", "libevent_openssl": "libevent-dev"}
 used = {name for path in [top / "meson.build", *top.glob("src/**/meson.build"), *top.glob("tests/**/meson.build")]
         for name in re.findall(r"\bdependency\('([^']+)'", path.read_text(encoding="utf-8"))}
 check("each library of the build is a package of the list",
