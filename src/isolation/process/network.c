@@ -217,7 +217,9 @@ int network_start(struct network *n, const struct setup *s, struct pale_err *err
 	r = helper_start(&n->helper, help, n);
 	if (r < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot start a helper");
-	affinity_spread(n->helper.pid, &s->processors);
+	/* Root's set-up child waits for its mounts now, and does not need its processor. */
+	if (!n->plan->user_range)
+		affinity_spread(n->helper.pid, &s->processors);
 	return 0;
 }
 
