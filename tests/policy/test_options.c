@@ -2,11 +2,19 @@
  * place in the schema, in the documentation and in the starter policy, and a direction in which it
  * widens. */
 #include "policy/options.h"
+#include "policy/model.h"
 #include "base/str.h"
 #include <string.h>
 #include <stdarg.h>
 #include <setjmp.h>
 #include <cmocka.h>
+
+/* A row of any list. */
+union entry {
+	struct policy_file file;
+	struct rule_row rule;
+	struct secret_row secret;
+};
 
 #define EACH_ROW(o) for (const struct policy_option *o = policy_options; o->key; o++)
 
@@ -54,7 +62,7 @@ static void test_defaults(void **state)
 static void test_bounds(void **state)
 {
 	_cleanup_policy_ struct policy *p = NULL;
-	struct policy_file entry = {0};
+	union entry entry = {0};
 	struct pale_err err;
 
 	(void)state;
@@ -97,7 +105,7 @@ static void test_bounds(void **state)
 static void test_words(void **state)
 {
 	_cleanup_policy_ struct policy *p = NULL;
-	struct policy_file entry = {0};
+	union entry entry = {0};
 	struct pale_err err;
 
 	(void)state;
