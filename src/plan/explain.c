@@ -51,7 +51,8 @@ static json_t *promise_json(const struct promise *p)
 	set_text(o, "axis", axis_names[p->axis]);
 	set_text(o, "promise", p->key);
 	set_text(o, "what", p->what);
-	set_text(o, "mechanism", p->mechanism);
+	if (*p->mechanism)
+		set_text(o, "mechanism", p->mechanism);
 	if (*p->fallback)
 		set_text(o, "fallback", p->fallback);
 	if (*p->uncovered)

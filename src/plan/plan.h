@@ -119,7 +119,7 @@ struct plan {
 	struct step *steps;
 	size_t nsteps, cap_steps;
 	struct promise *promises;
-	size_t npromises;
+	size_t npromises, cap_promises;
 	struct plan_command command;
 	struct plan_collect *collect;
 	size_t ncollect;

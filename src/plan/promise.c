@@ -10,22 +10,21 @@
 
 #define MAX_PROMISES 64
 
-static struct promise *add(struct plan *p, enum axis axis, const char *key)
+struct promise *promise_add(struct plan *p, enum axis axis, const char *key)
 {
 	struct promise *promise = &p->promises[p->npromises];
 
-	/* The list below is far shorter than MAX_PROMISES but for what a policy adds; see
-	 * add_files(). */
-	if (p->npromises == MAX_PROMISES)
-		return &p->promises[MAX_PROMISES - 1];
+	/* The lists are far shorter than MAX_PROMISES but for the rules and secrets of a policy,
+	 * for which promise_make() has made room. */
+	if (p->npromises == p->cap_promises)
+		return &p->promises[p->cap_promises - 1];
 	p->npromises++;
 	promise->axis = axis;
 	snprintf(promise->key, sizeof(promise->key), "%s", key);
 	return promise;
 }
 
-static void say(char *field, size_t size, const char *fmt, ...) _printf_(3, 4);
-static void say(char *field, size_t size, const char *fmt, ...)
+void promise_say(char *field, size_t size, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -33,7 +32,6 @@ static void say(char *field, size_t size, const char *fmt, ...)
 	vsnprintf(field, size, fmt, ap);
 	va_end(ap);
 }
-#define SAY(field, ...) say(field, sizeof(field), __VA_ARGS__)
 
 static const char *group(const struct plan *p)
 {
@@ -48,7 +46,7 @@ static const char *group(const struct plan *p)
 
 static void add_files(struct plan *p)
 {
-	struct promise *it = add(p, AXIS_FILES, "root");
+	struct promise *it = promise_add(p, AXIS_FILES, "root");
 	const unsigned *counts = p->counts;
 	char size[NUM_TEXT];
 
@@ -57,7 +55,7 @@ static void add_files(struct plan *p)
 	SAY(it->mechanism, "mount namespace, pivot_root, mount_setattr read-only nosuid nodev");
 
 	if (counts[ACCESS_READ] || counts[ACCESS_OVERLAY]) {
-		it = add(p, AXIS_FILES, "sources");
+		it = promise_add(p, AXIS_FILES, "sources");
 		SAY(it->what,
 		    "%u mounted read-only and %u copy-on-write; nothing is written to the host; "
 		    "sockets, "
@@ -74,7 +72,7 @@ static void add_files(struct plan *p)
 			    p->host.uid, p->host.gid, p->host.gid);
 	}
 	if (p->ncollect) {
-		it = add(p, AXIS_FILES, "results");
+		it = promise_add(p, AXIS_FILES, "results");
 		SAY(it->what,
 		    "%zu writable director%s copied to the host at the end; no device, no setuid "
 		    "bit, "
@@ -85,11 +83,11 @@ static void add_files(struct plan *p)
 		    "a rename a file");
 	}
 	if (counts[ACCESS_HIDE]) {
-		it = add(p, AXIS_FILES, "hide");
+		it = promise_add(p, AXIS_FILES, "hide");
 		SAY(it->what, "%u hidden: empty and read-only inside", counts[ACCESS_HIDE]);
 		SAY(it->mechanism, "an empty read-only mount over each");
 	}
-	it = add(p, AXIS_FILES, "second-lock");
+	it = promise_add(p, AXIS_FILES, "second-lock");
 	SAY(it->what, "writing only below the writable places; no file of another domain");
 	if (p->landlock) {
 		SAY(it->mechanism, "Landlock ABI %d", p->host.landlock.abi);
@@ -102,7 +100,7 @@ static void add_files(struct plan *p)
 		SAY(it->uncovered, "a fault in the mount set-up has no second lock behind it");
 		it->best_effort = true;
 	}
-	it = add(p, AXIS_FILES, "events");
+	it = promise_add(p, AXIS_FILES, "events");
 	if (p->watch_files == WATCH_ALL) {
 		SAY(it->what, "each refused open is an event");
 		SAY(it->mechanism, "seccomp notification of opens, looked up as the box sees them");
@@ -117,49 +115,20 @@ static void add_files(struct plan *p)
 		SAY(it->uncovered, "what the kernel refuses by itself makes no event; audit: "
 				   "{files: all} reports it");
 	}
-	it = add(p, AXIS_FILES, "disk");
+	it = promise_add(p, AXIS_FILES, "disk");
 	SAY(it->what, "%s and %llu inodes for all writable places together",
 	    num_format_size(size, p->limits.disk_bytes), (unsigned long long)p->limits.inodes);
 	SAY(it->mechanism, "tmpfs size and nr_inodes, counted as the box's memory");
-	it = add(p, AXIS_FILES, "file_size");
+	it = promise_add(p, AXIS_FILES, "file_size");
 	SAY(it->what, "%s a file", num_format_size(size, p->limits.file_size_bytes));
 	SAY(it->mechanism, "RLIMIT_FSIZE");
-}
-
-static void add_network(struct plan *p)
-{
-	struct promise *it = add(p, AXIS_NETWORK, "egress");
-
-	SAY(it->what, "no way out; loopback works");
-	SAY(it->mechanism, "an empty network namespace");
-	it = add(p, AXIS_NETWORK, "sockets");
-	SAY(it->what,
-	    p->profile == PROFILE_STRICT
-		    ? "Unix socket pairs only"
-		    : "Unix, IPv4, IPv6 and route netlink sockets only; none of the host's");
-	SAY(it->mechanism, "seccomp filter on socket families%s",
-	    p->host.landlock.abi >= 6 ? ", Landlock scope for abstract sockets" : "");
-	it = add(p, AXIS_NETWORK, "attempts");
-	if (p->events) {
-		SAY(it->what, "each attempt to leave is an event with destination and program; "
-			      "each name asked for "
-			      "is answered \"no such name\" and is an event");
-		SAY(it->mechanism,
-		    "seccomp notification; a DNS answerer in the box's first process");
-	} else {
-		SAY(it->what, "attempts fail; names asked for are events");
-		SAY(it->mechanism, "a DNS answerer in the box's first process");
-		SAY(it->fallback, "no notification: an outer sandbox listens already");
-		SAY(it->uncovered, "connection attempts make no event");
-		it->best_effort = true;
-	}
 }
 
 static void add_kernel(struct plan *p)
 {
 	static const char *const profiles[] = {"what ordinary programs need", "compute only",
 					       "ordinary programs and nested sandboxes"};
-	struct promise *it = add(p, AXIS_KERNEL, "calls");
+	struct promise *it = promise_add(p, AXIS_KERNEL, "calls");
 
 	SAY(it->what,
 	    "only the system calls of %s; i386 and x32 refused; a refused call gives an errno%s",
@@ -171,12 +140,12 @@ static void add_kernel(struct plan *p)
 		SAY(it->uncovered, "refused calls make no event");
 		it->best_effort = true;
 	}
-	it = add(p, AXIS_KERNEL, "privileges");
+	it = promise_add(p, AXIS_KERNEL, "privileges");
 	SAY(it->what,
 	    "no capabilities, none to be gained; no key, signal or descriptor of the caller");
 	SAY(it->mechanism, "user namespace, no capabilities, no-root secure bits, no_new_privs, "
 			   "new session and keyring");
-	it = add(p, AXIS_KERNEL, "identity");
+	it = promise_add(p, AXIS_KERNEL, "identity");
 	if (p->user_range) {
 		SAY(it->what, "host ids that no other box and nobody else has");
 		SAY(it->mechanism, "user namespace over a range of 65536 host ids");
@@ -187,7 +156,7 @@ static void add_kernel(struct plan *p)
 		SAY(it->uncovered,
 		    "the caller's supplementary groups stay in force on what is mounted");
 	}
-	it = add(p, AXIS_KERNEL, "processes");
+	it = promise_add(p, AXIS_KERNEL, "processes");
 	SAY(it->what,
 	    "sees, signals and traces only its own processes; dies whole with its supervisor");
 	SAY(it->mechanism, "pid, ipc, uts and cgroup namespaces, parent-death signal%s",
@@ -196,7 +165,7 @@ static void add_kernel(struct plan *p)
 
 static void add_memory(struct plan *p)
 {
-	struct promise *it = add(p, AXIS_RESOURCES, "memory");
+	struct promise *it = promise_add(p, AXIS_RESOURCES, "memory");
 	char size[NUM_TEXT];
 
 	SAY(it->what, "%s for the whole box, tmpfs and shared memory included",
@@ -216,12 +185,12 @@ static void add_memory(struct plan *p)
 
 static void add_resources(struct plan *p)
 {
-	struct promise *it = add(p, AXIS_RESOURCES, "wall");
+	struct promise *it = promise_add(p, AXIS_RESOURCES, "wall");
 	char text[NUM_TEXT], other[NUM_TEXT];
 
 	SAY(it->what, "%s", num_format_duration(text, p->limits.wall_ms));
 	SAY(it->mechanism, "the supervisor's timer");
-	it = add(p, AXIS_RESOURCES, "cpu");
+	it = promise_add(p, AXIS_RESOURCES, "cpu");
 	SAY(it->what, "%s of processor time for the whole box",
 	    num_format_duration(text, p->limits.cpu_ms));
 	if (p->sample_cpu) {
@@ -233,7 +202,7 @@ static void add_resources(struct plan *p)
 		SAY(it->mechanism, "%s cpu time, read by the supervisor; RLIMIT_CPU a process",
 		    group(p));
 	}
-	it = add(p, AXIS_RESOURCES, "cpus");
+	it = promise_add(p, AXIS_RESOURCES, "cpus");
 	SAY(it->what,
 	    p->limits.cpus_milli == 1000 ? "%s processor's worth" : "%s processors' worth",
 	    num_format_milli(text, p->limits.cpus_milli));
@@ -250,16 +219,16 @@ static void add_resources(struct plan *p)
 		}
 	}
 	add_memory(p);
-	it = add(p, AXIS_RESOURCES, "processes");
+	it = promise_add(p, AXIS_RESOURCES, "processes");
 	SAY(it->what, "%llu processes and threads", (unsigned long long)p->limits.processes);
 	SAY(it->mechanism, "%s%sRLIMIT_NPROC, which the kernel counts in the box's user namespace",
 	    p->cgroup_limits.processes ? group(p) : "",
 	    p->cgroup_limits.processes ? " pids; " : "");
-	it = add(p, AXIS_RESOURCES, "open_files");
+	it = promise_add(p, AXIS_RESOURCES, "open_files");
 	SAY(it->what, "%llu a process", (unsigned long long)p->limits.open_files);
 	SAY(it->mechanism, "RLIMIT_NOFILE");
 	SAY(it->uncovered, "the program is told (EMFILE), the outcome does not name it");
-	it = add(p, AXIS_RESOURCES, "output");
+	it = promise_add(p, AXIS_RESOURCES, "output");
 	SAY(it->what, "%s of each stream is kept, half head and half tail; at %s the run is ended",
 	    num_format_size(text, p->limits.output_bytes),
 	    num_format_size(other, p->limits.output_total_bytes));
@@ -268,11 +237,14 @@ static void add_resources(struct plan *p)
 
 int promise_make(struct plan *p, struct pale_err *err)
 {
-	p->promises = calloc(MAX_PROMISES, sizeof(*p->promises));
+	p->cap_promises = MAX_PROMISES;
+	if (p->network)
+		p->cap_promises += p->network->nrules + p->network->nsecrets;
+	p->promises = calloc(p->cap_promises, sizeof(*p->promises));
 	if (!p->promises)
 		return err_nomem(err, "plan");
 	add_files(p);
-	add_network(p);
+	promise_network(p);
 	add_kernel(p);
 	add_resources(p);
 	return 0;

@@ -105,7 +105,7 @@ int network_rule_copy(struct network_rule *ret, const struct network_rule *from)
 
 /* A rule in one line, for people, logs and refusals: "allow tls *.example.org:443 GET /v1/..".
  * Returns out. */
-#define NETWORK_RULE_TEXT 256
+#define NETWORK_RULE_TEXT 160
 const char *network_rule_text(const struct network_rule *r, char out[static NETWORK_RULE_TEXT]);
 
 #define NETWORK_HOST_MAX 253

@@ -96,6 +96,11 @@ int policy_check_whole(const struct policy *p, struct pale_err *err)
 	const struct policy_network *n = &p->network;
 	int r = 0;
 
+	if (network_wanted(n) && p->profile == PROFILE_STRICT)
+		return err_set(err, PALE_E_POLICY, "policy", 0,
+			       "%s: kernel: {profile: strict} has no sockets, so that no rule of "
+			       "network.allow can be used: use the profile default",
+			       n->nrules && n->rules[0].where ? n->rules[0].where : "network");
 	for (size_t i = 0; i < n->nsecrets; i++)
 		for (char **host = n->secrets[i].hosts; r >= 0 && *host; host++)
 			r = check_secret_host(n, &n->secrets[i], *host, err);

@@ -598,11 +598,18 @@ static void test_wanted(void **state)
 	_cleanup_policy_ struct policy *none = load("  rate: 1MiB\n"),
 				       *deny = load("  deny: [{host: a.example}]\n"),
 				       *allow = load("  allow: [{host: a.example}]\n");
+	struct pale_err err;
 
 	(void)state;
 	assert_false(network_wanted(&none->network));
 	assert_false(network_wanted(&deny->network));
 	assert_true(network_wanted(&allow->network));
+	/* A profile without sockets would make the rules a lie. */
+	assert_int_equal(policy_set(allow, "kernel.profile", "strict", NULL, &err), 0);
+	assert_int_equal(policy_check_whole(allow, &err), -PALE_E_POLICY);
+	assert_non_null(strstr(err.message, "profile: strict"));
+	assert_int_equal(policy_set(deny, "kernel.profile", "strict", NULL, &err), 0);
+	assert_int_equal(policy_check_whole(deny, &err), 0);
 }
 
 static void test_widened(void **state)
