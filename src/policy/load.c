@@ -275,10 +275,13 @@ static void load_needs(struct loader *l, const struct node *n, const struct opti
 static void load_row(struct loader *l, const struct node *n, const struct option_list *list,
 		     void *row)
 {
-	for (const struct policy_option *o = policy_options; o->key; o++)
+	for (const struct policy_option *o = policy_options; o->key; o++) {
+		struct pale_err e;
+
 		if (o->def && option_in_group(o, list->entries) &&
-		    option_parse(o, o->def, row, NULL) < 0)
-			return;
+		    option_parse(o, o->def, row, &e) < 0)
+			note_node(l, n, &e);
+	}
 	for (size_t i = 0; i < n->n; i++) {
 		const struct node *m = &n->members[i];
 		const struct policy_option *o;

@@ -60,12 +60,20 @@ static json_t *value_of_texts(const struct policy_option *o)
 	return NULL;
 }
 
-/* A list of such items, or, if single, also one that stands alone. Takes item over. */
-static json_t *list_schema(bool single, json_t *item)
+/* A list of such items, or, where the row takes one, also one that stands alone. Takes item over.
+ */
+static json_t *list_schema(const struct policy_option *o, json_t *item)
 {
-	if (!single)
-		return json_pack("{s:s,s:o}", "type", "array", "items", item);
-	return json_pack("{s:[O,{s:s,s:o}]}", "anyOf", item, "type", "array", "items", item);
+	bool single = o->single || o->type == OPTION_TEXTS || o->type == OPTION_PATHS;
+	json_t *list = json_pack("{s:s,s:O}", "type", "array", "items", item);
+
+	/* An empty list in an entry is refused: see load_plain(). */
+	if (strchr(o->key, '['))
+		json_object_set_new(list, "minItems", json_integer(1));
+	if (single)
+		list = json_pack("{s:[O,o]}", "anyOf", item, list);
+	json_decref(item);
+	return list;
 }
 
 static json_t *value_schema(const struct policy_option *o)
@@ -80,7 +88,7 @@ static json_t *value_schema(const struct policy_option *o)
 	case OPTION_COUNT: return number_schema(COUNT_PATTERN, false);
 	case OPTION_PATH: return text_schema();
 	case OPTION_WORD: return words_schema(o);
-	case OPTION_WORDS: return list_schema(o->single, words_schema(o));
+	case OPTION_WORDS: return list_schema(o, words_schema(o));
 	case OPTION_TEXT:
 		if (!o->words)
 			return value_of_texts(o);
@@ -89,9 +97,9 @@ static json_t *value_schema(const struct policy_option *o)
 				 words, "minItems", 1);
 	case OPTION_GROUP: return group_schema(o->key);
 	case OPTION_BOOL: return json_pack("{s:s}", "type", "boolean");
-	case OPTION_TEXTS: return list_schema(true, value_of_texts(o));
-	case OPTION_PATHS: return list_schema(true, text_schema());
-	case OPTION_LIST: return list_schema(false, entry_schema(o->list));
+	case OPTION_TEXTS: return list_schema(o, value_of_texts(o));
+	case OPTION_PATHS: return list_schema(o, text_schema());
+	case OPTION_LIST: return list_schema(o, entry_schema(o->list));
 	case OPTION_ENV:
 		return json_pack("{s:s,s:{s:s},s:{s:[{s:[s,s,s]},o]}}", "type", "object",
 				 "propertyNames", "pattern", "^(?!PALE_)[A-Za-z_][A-Za-z0-9_]*$",

@@ -93,7 +93,7 @@ static void add_value(struct buf *b, const struct policy_option *o, const void *
 	if (o->type == OPTION_WORDS)
 		buf_addf(b, "[%s]", value.len ? value.data : "");
 	else if (o->type == OPTION_BOOL)
-		buf_adds(b, value.data);
+		buf_adds(b, value.data ? value.data : "");
 	else
 		add_text(b, value.data ? value.data : "");
 	b->failed = b->failed || value.failed;

@@ -296,7 +296,9 @@ with tempfile.TemporaryDirectory(prefix="pale-policy.") as tmp:
         with open(all_on) as f:
             errors = [e.message for e in validator.iter_errors(yaml.safe_load(f))]
         check("the schema takes the starter policy with every key", not errors, "\n".join(errors))
-        errors = [e.message for e in validator.iter_errors(shown("-p", "analysis", "--ro", b"\xff:/x", cwd=tmp))]
+        errors = [e.message for e in validator.iter_errors(shown(
+            "-p", "analysis", "--ro", b"\xff:/x", "--allow", "preset:debian", "--allow", "GET *.a.example/x", "--deny", "[::1]",
+            "--allow", "tcp://a.example:1-9", "--secret", "K@a.example,basic", "--set", "network.exempt=c.example,B.example", cwd=tmp))]
         check("the schema takes a canonical policy", not errors, "\n".join(errors))
         for what, policy in (
                 ("no version", {}), ("another version", {"pale": 2}), ("an unknown key", {"pale": 1, "memory": 1}),
@@ -307,6 +309,23 @@ with tempfile.TemporaryDirectory(prefix="pale-policy.") as tmp:
                 ("an image of /", {"pale": 1, "image": "/"}), ("a name for a user", {"pale": 1, "user": "A B"}), ("an unknown backend", {"pale": 1, "isolation": ["process", "x"]}),
                 ("an entry without a place", {"pale": 1, "files": [{"access": "read"}]}), ("an unknown access", {"pale": 1, "files": [{"path": "/a", "access": "rw"}]}),
                 ("a variable's name", {"pale": 1, "env": {"A-B": "1"}}), ("a variable of Pale's", {"pale": 1, "env": {"PALE_X": "1"}}),
+                *((what, {"pale": 1, "network": {"allow": [entry]}}) for what, entry in (
+                    ("a rule without a host", {"port": 443}), ("a host with a port", {"host": "a.example:443"}),
+                    ("a URL as host", {"host": "https://a.example"}), ("an address as host", {"host": "192.0.2.1"}),
+                    ("an address in one number as host", {"host": "2130706433"}), ("a hexadecimal address as host", {"host": "0x7f.1"}),
+                    ("a wildcard within a host", {"host": "a.*.example"}), ("an empty label", {"host": "a..example"}),
+                    ("a host that is not ASCII", {"host": "m\u00fcnchen.example"}), ("a name as address", {"address": "a.example"}),
+                    ("a port by name", {"host": "a.example", "port": "https"}), ("a list as port", {"host": "a.example", "port": [443]}),
+                    ("an unknown protocol", {"host": "a.example", "protocol": "https"}), ("no protocol", {"host": "a.example", "protocol": []}),
+                    ("a method with a blank", {"host": "a.example", "methods": "GET x"}), ("no method", {"host": "a.example", "methods": []}),
+                    ("a relative path", {"host": "a.example", "paths": ["v1"]}), ("a path with a query", {"host": "a.example", "paths": "/a?b"}),
+                    ("a text as intercept", {"host": "a.example", "intercept": "yes"}), ("an unknown key in a rule", {"host": "a.example", "tls": True}))),
+                *((what, {"pale": 1, "network": {"secrets": [{"env": "K", "value_from": "env:X", "hosts": "a.example", "header": "x", **entry}]}})
+                  for what, entry in (("a variable with a dash", {"env": "A-B"}), ("a header with a blank", {"header": "a b"}),
+                                      ("no hosts", {"hosts": []}), ("a wrong host", {"hosts": ["a b"]}))),
+                ("a secret without a source", {"pale": 1, "network": {"secrets": [{"env": "K", "hosts": "a.example", "header": "x"}]}}),
+                ("a secret without a host", {"pale": 1, "network": {"secrets": [{"env": "K", "value_from": "env:X", "header": "x"}]}}),
+                ("a secret that is nowhere", {"pale": 1, "network": {"secrets": [{"value_from": "env:X", "hosts": "a.example", "header": "x"}]}}),
                 ("a list as best effort", {"pale": 1, "best_effort": "memory"}), ("an unknown item", {"pale": 1, "best_effort": ["x"]})):
             with open(os.path.join(tmp, "wrong.json"), "w") as f:
                 json.dump(policy, f)
