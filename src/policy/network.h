@@ -44,11 +44,12 @@ struct network_rule {
 	bool deny;	    /* rules that deny come after all that allow */
 	unsigned protocols; /* enum network_protocol; never 0 */
 	struct network_range *ports;
-	size_t nports;	      /* never 0 */
-	char **methods;	      /* upper case; NULL-terminated; NULL: any */
-	char **paths;	      /* globs: `*` within a segment, `**` across; NULL: any */
-	bool intercept;	      /* TLS is opened and each request checked; also set for methods and
-				 paths; secrets are not looked at here: network_intercepts() */
+	size_t nports;	/* never 0 */
+	char **methods; /* upper case; NULL-terminated; NULL: any; with them and with paths there
+			   is a host, or it is a rule that allows http */
+	char **paths;	/* globs: `*` within a segment, `**` across; NULL: any */
+	bool intercept; /* TLS is opened and each request checked; also set for methods and
+			   paths; secrets are not looked at here: network_intercepts() */
 	uint64_t rate_bytes;  /* a second, both ways together; 0: no cap */
 	uint64_t total_bytes; /* of the whole run; 0: no cap */
 	char *reason; /* shown to the program that is refused by this rule (deny), or NULL */

@@ -38,6 +38,37 @@ static int check_exempt(const struct policy_network *n, const char *exempt, stru
 	return 0;
 }
 
+static bool ports_overlap(const struct network_rule *a, const struct network_rule *b)
+{
+	for (size_t i = 0; i < a->nports; i++)
+		for (size_t j = 0; j < b->nports; j++)
+			if (a->ports[i].first <= b->ports[j].last &&
+			    b->ports[j].first <= a->ports[i].last)
+				return true;
+	return false;
+}
+
+/* A rule that denies requests says nothing of raw bytes, in which there may be the same requests.
+ */
+static int check_denied_requests(const struct policy_network *n, const struct network_rule *deny,
+				 struct pale_err *err)
+{
+	for (size_t i = 0; i < n->nrules; i++) {
+		const struct network_rule *r = &n->rules[i];
+
+		if (!r->deny && (r->protocols & NETWORK_TCP) && r->host &&
+		    overlap(r->host, deny->host) && ports_overlap(r, deny))
+			return err_set(
+				err, PALE_E_POLICY, "policy", 0,
+				"%s: `%s` cannot be enforced for %s, which is allowed as tcp "
+				"(%s): allow it as tls or http",
+				deny->where ? deny->where : "network",
+				deny->methods ? "methods" : "paths", deny->host,
+				r->where ? r->where : "network");
+	}
+	return 0;
+}
+
 /* A secret for a host that no rule allows would never be used: most likely one of them is misspelt.
  */
 static int check_secret_host(const struct policy_network *n, const struct network_secret *s,
@@ -114,6 +145,10 @@ int network_check(const struct policy *p, struct pale_err *err)
 
 	for (char **exempt = n->exempt; r >= 0 && exempt && *exempt; exempt++)
 		r = check_exempt(n, *exempt, err);
+	for (size_t i = 0; r >= 0 && i < n->nrules; i++)
+		if (n->rules[i].deny && n->rules[i].host &&
+		    (n->rules[i].methods || n->rules[i].paths))
+			r = check_denied_requests(n, &n->rules[i], err);
 	for (size_t i = 0; r >= 0 && i < n->nsecrets; i++)
 		r = check_secret(p, i, err);
 	return r;

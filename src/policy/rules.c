@@ -257,8 +257,20 @@ static int check_requests(const struct rule_row *row, const struct network_rule 
 			       : row->total_bytes ? "bytes"
 			       : row->intercept	  ? "intercept"
 						  : "preset");
+	if (r->deny && r->cidr && r->host)
+		return err_set(err, PALE_E_POLICY, "policy", 0,
+			       "a rule that denies has `host` or `address`, not both");
+	/* The addresses of a name are checked when they are dialled: there is no request then. */
+	if (r->deny && r->cidr && what)
+		return err_set(err, PALE_E_POLICY, "policy", 0,
+			       "`%s` belongs to rules for hosts: an address is denied whole", what);
 	if (r->deny)
 		return 0;
+	if (!r->host && (what || row->intercept == BOOL_TRUE) && (r->protocols & NETWORK_TLS))
+		return err_set(err, PALE_E_POLICY, "policy", 0,
+			       "TLS to an address cannot be opened, so that `%s` could not be "
+			       "checked: name the host (and its `address`)",
+			       what ? what : "intercept");
 	if (what && (r->protocols & (NETWORK_TCP | NETWORK_UDP)))
 		return err_set(err, PALE_E_POLICY, "policy", 0,
 			       "`%s` cannot be checked in tcp and udp: protocol: tls or http",

@@ -156,6 +156,7 @@ with tempfile.TemporaryDirectory(prefix="pale-policy.") as tmp:
             ("tcp://db.example.com:5432", rule("db.example.com", 5432, "tcp")),
             ("ssh://git.example.com", rule("git.example.com", 22, "tcp")),
             ("udp://dns.example.com:53-54", rule("dns.example.com", "53-54", "udp")),
+            ("http://192.0.2.1:80/x", {"address": "192.0.2.1", "port": 80, "protocol": ["http"], "paths": ["/x"]}),
             ("10.1.0.0/16", {"address": "10.1.0.0/16", "port": 443, "protocol": ["tls"]}),
             ("10.1.0.0/16:22", {"address": "10.1.0.0/16", "port": 22, "protocol": ["tcp"]}),
             ("http://10.1.0.1/v1", {"address": "10.1.0.1", "port": 80, "protocol": ["http"], "paths": ["/v1"]}),

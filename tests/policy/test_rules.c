@@ -180,6 +180,14 @@ static const struct {
 	 "f.yaml:3:11: ports and protocols are the preset's own: leave `port` out"},
 	{"  allow: [{preset: debian, intercept: true}]\n",
 	 "f.yaml:3:11: `intercept` belongs to the protocol tls"},
+	{"  allow: [{address: 192.0.2.1, methods: GET}]\n",
+	 "f.yaml:3:11: TLS to an address cannot be opened, so that `methods` could not be"},
+	{"  allow: [{address: 192.0.2.1, intercept: true}]\n",
+	 "f.yaml:3:11: TLS to an address cannot be opened, so that `intercept` could not be"},
+	{"  deny: [{address: 192.0.2.1, paths: /x}]\n",
+	 "f.yaml:3:10: `paths` belongs to rules for hosts"},
+	{"  deny: [{host: a.example, address: 192.0.2.1}]\n",
+	 "f.yaml:3:10: a rule that denies has `host` or `address`"},
 	{"  deny: [{preset: pypi}]\n", "f.yaml:3:10: `host` is missing"},
 	{"  deny: [{host: a.example, preset: x}]\n",
 	 "f.yaml:3:10: `preset` belongs to rules that allow"},
@@ -362,6 +370,14 @@ static void test_check(void **state)
 		 "f.yaml:4:10: `methods` cannot be enforced for a.example, which", false},
 		{"  exempt: [a.example]\n  allow: [{host: a.example, methods: GET, protocol: "
 		 "http}]\n",
+		 NULL, false},
+		{"  allow: [{host: \"*.example\", port: 443, protocol: tcp}]\n"
+		 "  deny: [{host: a.example, methods: POST}]\n",
+		 "f.yaml:4:10: `methods` cannot be enforced for a.example, which is allowed as tcp "
+		 "(f.yaml:3:11)",
+		 false},
+		{"  allow: [{host: a.example, port: 22}]\n"
+		 "  deny: [{host: a.example, port: 443, paths: /}]\n",
 		 NULL, false},
 		{"  exempt: [a.example]\n  secrets: [{env: K, value_from: \"env:X\", hosts: "
 		 "a.example, header: x}]\n",
