@@ -160,64 +160,66 @@ static void widened_files(const struct policy *file, const struct policy *flags,
 	}
 }
 
-static bool has_entry(const struct option_list *list, const struct policy *p, const char *entry)
+/* Whether two rules are the same, wherever they come from. */
+static bool same_rule(const struct network_rule *a, const struct network_rule *b)
 {
-	bool found = false;
+	return a->deny == b->deny && a->protocols == b->protocols && a->intercept == b->intercept &&
+	       a->rate_bytes == b->rate_bytes && a->total_bytes == b->total_bytes &&
+	       a->nports == b->nports &&
+	       memcmp(a->ports, b->ports, a->nports * sizeof(*a->ports)) == 0 &&
+	       !a->cidr == !b->cidr &&
+	       (!a->cidr || memcmp(a->cidr, b->cidr, sizeof(*a->cidr)) == 0) &&
+	       same_text(a->host, b->host) && texts_same(a->methods, b->methods) &&
+	       texts_same(a->paths, b->paths);
+}
 
-	for (size_t i = 0; !found && i < list->count(p); i++) {
-		_cleanup_free_ char *other = NULL;
+static bool has_rule(const struct policy_network *n, const struct network_rule *r, size_t guess)
+{
+	/* Flags come after the file: its rules are at the same places. */
+	if (guess < n->nrules && same_rule(&n->rules[guess], r))
+		return true;
+	for (size_t i = 0; i < n->nrules; i++)
+		if (same_rule(&n->rules[i], r))
+			return true;
+	return false;
+}
 
-		found = policy_entry_json(p, list, i, &other) == 0 && strcmp(other, entry) == 0;
+static bool has_secret(const struct policy_network *n, const struct network_secret *s)
+{
+	for (size_t i = 0; i < n->nsecrets; i++) {
+		const struct network_secret *t = &n->secrets[i];
+
+		if (t->place == s->place && same_text(t->env, s->env) &&
+		    same_text(t->file, s->file) && same_text(t->value_from, s->value_from) &&
+		    same_text(t->name, s->name) && texts_same(t->hosts, s->hosts))
+			return true;
 	}
-	return found;
+	return false;
 }
 
-/* Entries of list that b has and a does not, as lines that name_of() words. */
-static void new_entries(const struct option_list *list, const struct policy *a,
-			const struct policy *b, const char *before,
-			void (*name_of)(const struct policy *p, size_t i, char out[static 128]),
-			struct lines *l)
+static void widened_network(const struct policy_network *file, const struct policy_network *flags,
+			    struct lines *l)
 {
-	for (size_t i = 0; i < list->count(b); i++) {
-		_cleanup_free_ char *entry = NULL;
-		char name[128];
+	char text[NETWORK_RULE_TEXT], shown[64];
 
-		if (policy_entry_json(b, list, i, &entry) == 0 && has_entry(list, a, entry))
-			continue;
-		name_of(b, i, name);
-		add_line(l, "%s%s", before, name);
-	}
-}
-
-static void name_of_allow(const struct policy *p, size_t i, char out[static 128])
-{
-	char text[NETWORK_RULE_TEXT];
-
-	snprintf(out, 128, "%.127s", network_rule_text(&p->network.rules[i], text));
-}
-
-static void name_of_deny(const struct policy *p, size_t i, char out[static 128])
-{
-	name_of_allow(p, list_allow.count(p) + i, out);
-}
-
-/* The variable or file; the source of the value is the caller's business. */
-static void name_of_secret(const struct policy *p, size_t i, char out[static 128])
-{
-	const struct network_secret *s = &p->network.secrets[i];
-	const char *name = s->env ? s->env : s->file;
-	char safe[64];
-
-	snprintf(out, 128, "%s for %.60s", str_escape_into(safe, sizeof(safe), name, strlen(name)),
-		 s->hosts[0]);
-}
-
-static void widened_network(const struct policy *file, const struct policy *flags, struct lines *l)
-{
-	new_entries(&list_allow, file, flags, "network: ", name_of_allow, l);
+	for (size_t i = 0; i < flags->nrules; i++)
+		if (!flags->rules[i].deny && !has_rule(file, &flags->rules[i], i))
+			add_line(l, "network: %.140s", network_rule_text(&flags->rules[i], text));
 	/* To deny more is to allow less. */
-	new_entries(&list_deny, flags, file, "network: no longer ", name_of_deny, l);
-	new_entries(&list_secrets, file, flags, "network.secrets: ", name_of_secret, l);
+	for (size_t i = 0; i < file->nrules; i++)
+		if (file->rules[i].deny && !has_rule(flags, &file->rules[i], i))
+			add_line(l, "network: no longer %.130s",
+				 network_rule_text(&file->rules[i], text));
+	/* The variable or file; where the value comes from is the caller's business. */
+	for (size_t i = 0; i < flags->nsecrets; i++) {
+		const struct network_secret *s = &flags->secrets[i];
+		const char *name = s->env ? s->env : s->file;
+
+		if (!has_secret(file, s))
+			add_line(l, "network.secrets: %s for %.60s%s",
+				 str_escape_into(shown, sizeof(shown), name, strlen(name)),
+				 s->hosts[0], s->hosts[1] ? " and others" : "");
+	}
 }
 
 int policy_widened(const struct policy *file, const struct policy *flags, char lines[][160],
@@ -240,7 +242,7 @@ int policy_widened(const struct policy *file, const struct policy *flags, char l
 					 was.len ? was.len : 4));
 	}
 	widened_files(file, flags, &l);
-	widened_network(file, flags, &l);
+	widened_network(&file->network, &flags->network, &l);
 	/* Values stay out of the log: they may be what the caller's own variables hold. */
 	for (size_t i = 0; i < flags->nenv; i++) {
 		const char *was = env_of(file, flags->env[i].name);

@@ -117,6 +117,7 @@ void option_row_done(const struct option_list *list, void *row);
 /* Frees, and copies, a NULL-terminated list of texts; NULL is one without members. */
 void texts_free(char **texts);
 int texts_copy(char ***ret, char *const *texts) _must_check_;
+bool texts_same(char *const *a, char *const *b);
 int texts_add(char ***texts, const char *text) _must_check_;
 
 /* Reads a scalar's text into base (the struct that o->offset belongs to). The message names the key

@@ -107,6 +107,17 @@ void texts_free(char **texts)
 	free(texts);
 }
 
+bool texts_same(char *const *a, char *const *b)
+{
+	size_t i = 0;
+
+	if (!a || !b)
+		return a == b;
+	while (a[i] && b[i] && strcmp(a[i], b[i]) == 0)
+		i++;
+	return !a[i] && !b[i];
+}
+
 int texts_add(char ***texts, const char *text)
 {
 	char **longer, *copy;
