@@ -44,7 +44,7 @@ static void describe_type(struct buf *b, const struct policy_option *o)
 	case OPTION_WORD:
 	case OPTION_WORDS:
 		if (o->type == OPTION_WORDS)
-			buf_adds(b, "list of ");
+			buf_adds(b, o->single ? "one or a list of " : "list of ");
 		for (const struct option_word *w = o->words; w->word; w++)
 			buf_addf(b, "%s`%s`", w == o->words ? "" : ", ", w->word);
 	}
@@ -266,7 +266,7 @@ static int init_starter(char **ret, struct pale_err *err)
 			continue;
 		}
 		init_key(&b, o);
-		if (!o[1].key || !strchr(o[1].key, '.') || strchr(o[1].key, '['))
+		if (o->type == OPTION_LIST || !o[1].key || !strchr(o[1].key, '.'))
 			buf_adds(&b, "\n");
 	}
 	while (!b.failed && b.len > 1 && b.data[b.len - 2] == '\n')

@@ -335,7 +335,7 @@ const struct policy_option policy_options[] = {
 	 .doc = "At most so many bytes for the whole box and run, both ways together.",
 	 .example = "network:\n  bytes: 1GiB", .also = "limit max size total quota"},
 	{.key = "network.connections", .type = OPTION_COUNT, .offset = P(network.connections),
-	 .def = "1024", .min = "1", .max = "16384", .widens = WIDENS_MORE,
+	 .def = "1024", .min = "1", .max = "4096", .widens = WIDENS_MORE,
 	 .doc = "Connections out of the box that may be open at a time.",
 	 .example = "network:\n  connections: 64", .also = "max_connections sockets"},
 
