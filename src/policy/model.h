@@ -37,6 +37,9 @@ struct secret_row {
 	unsigned basic; /* enum option_bool */
 };
 struct option_list;
+/* One entry's canonical JSON; 0 or -ENOMEM. */
+int policy_entry_json(const struct policy *p, const struct option_list *list, size_t i,
+		      char **ret) _must_check_;
 /* Checks the network part: network_check.c. */
 int network_check(const struct policy *p, struct pale_err *err) _must_check_;
 

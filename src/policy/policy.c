@@ -381,6 +381,18 @@ static json_t *json_entry(const struct option_list *list, const void *row)
 	return NULL;
 }
 
+int policy_entry_json(const struct policy *p, const struct option_list *list, size_t i, char **ret)
+{
+	_cleanup_free_ void *row = calloc(1, list->size);
+	json_t *j = row && list->view(p, i, row) == 0 ? json_entry(list, row) : NULL;
+
+	*ret = j ? json_dumps(j, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
+	json_decref(j);
+	if (row)
+		option_row_done(list, row);
+	return *ret ? 0 : -ENOMEM;
+}
+
 static json_t *json_list(const struct policy *p, const struct option_list *list)
 {
 	_cleanup_free_ void *row = malloc(list->size);
