@@ -17,10 +17,10 @@
 #include <event2/event.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/num.h"
 #include "egress/http/http.h"
+#include "http_stub.h"
 
 struct door {
 	struct egress *e;
@@ -32,191 +32,51 @@ struct door {
 	struct event *ev;
 };
 
-static TAILQ_HEAD(, flow) flows = TAILQ_HEAD_INITIALIZER(flows);
 static struct door doors[16];
-static size_t ndoors, nflows;
+static size_t ndoors;
 
-static const char *outcome_text(uint32_t outcome)
+/* The server behind the door that the flow came in by; of a proxy's flow, behind the one that has
+ * the host's name. */
+static int dial(const struct flow *f, const char *host)
 {
-	static const char *const texts[] = {"",	       "allowed",     "opened",
-					    "blocked", "unreachable", "exfiltration"};
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(a);
+	int fd, one = 1;
 
-	return texts[outcome];
+	if (f && f->door != FLOW_FORWARD)
+		getsockname(f->client, (struct sockaddr *)&a, &len);
+	for (size_t i = 0; i < ndoors; i++)
+		if (f && f->door != FLOW_FORWARD ? doors[i].port == ntohs(a.sin_port)
+						 : host && strcmp(doors[i].host, host) == 0) {
+			a.sin_port = htons(doors[i].to);
+			break;
+		}
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0) {
+		close(fd);
+		return -1;
+	}
+	fd_set_nonblock(fd, true);
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	return fd;
 }
 
-void event_text(char *to, size_t size, const char *text)
+static void print_event(const struct egress_event *ev)
 {
-	size_t len = strnlen(text, size - 1);
-
-	memcpy(to, text, len);
-	to[len] = '\0';
-}
-
-void event_tell(struct egress *e, const struct egress_event *ev)
-{
+	static const char *const outcomes[] = {"",	  "allowed",	 "opened",
+					       "blocked", "unreachable", "exfiltration"};
 	json_t *j =
 		json_pack("{s:s, s:s, s:i, s:i, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:i}",
 			  "what", ev->what == EGRESS_REQUEST ? "request" : "connection", "outcome",
-			  outcome_text(ev->outcome), "rule", ev->rule, "status", ev->status, "host",
+			  outcomes[ev->outcome], "rule", ev->rule, "status", ev->status, "host",
 			  ev->host, "method", ev->method, "path", ev->path, "detail", ev->detail,
 			  "sni", ev->sni, "in", (json_int_t)ev->bytes_in, "out",
 			  (json_int_t)ev->bytes_out, "address", ev->address, "port", ev->port);
 
-	(void)e;
 	json_dumpf(j, stdout, JSON_COMPACT);
 	printf("\n");
 	fflush(stdout);
 	json_decref(j);
-}
-
-struct flow *flow_new(struct egress *e, int client, enum flow_door door)
-{
-	struct flow *f = calloc(1, sizeof(*f));
-
-	if (!f)
-		return NULL;
-	f->e = e;
-	f->client = client;
-	f->door = door;
-	f->rule = -1;
-	f->started_us = clock_mono_us();
-	TAILQ_INSERT_TAIL(&flows, f, entry);
-	nflows++;
-	return f;
-}
-
-void flow_end(struct flow *f, enum egress_outcome outcome, const char *detail)
-{
-	struct egress_event ev = {.what = EGRESS_CONNECTION,
-				  .outcome = outcome,
-				  .rule = f->rule,
-				  .port = f->port,
-				  .bytes_in = f->bytes_in,
-				  .bytes_out = f->bytes_out};
-
-	EVENT_TEXT(ev.host, f->host);
-	EVENT_TEXT(ev.sni, f->sni);
-	EVENT_TEXT(ev.address, f->dialled);
-	EVENT_TEXT(ev.detail, detail ? detail : "");
-	event_tell(f->e, &ev);
-	TAILQ_REMOVE(&flows, f, entry);
-	nflows--;
-	close(f->client);
-	free(f);
-}
-
-struct network_answer flow_ask(struct flow *f, enum network_protocol protocol)
-{
-	struct network_question q = {.host = f->host, .port = f->port, .protocol = protocol};
-
-	return network_ask(f->e->config->network, &q);
-}
-
-bool flow_covered(struct flow *f)
-{
-	struct network_answer a = flow_ask(f, f->protocol);
-
-	f->rule = a.rule;
-	return a.allowed;
-}
-
-int flow_account(struct flow *f, uint64_t out, uint64_t in)
-{
-	const struct policy_network *n = f->e->config->network;
-
-	f->bytes_out += out;
-	f->bytes_in += in;
-	return n->total_bytes && f->bytes_out + f->bytes_in > n->total_bytes ? -EDQUOT : 0;
-}
-
-const char *flow_quota_detail(const struct flow *f)
-{
-	(void)f;
-	return "the cap on bytes is reached";
-}
-
-uint64_t flow_pause_us(const struct flow *f)
-{
-	(void)f;
-	return 0;
-}
-
-struct dial {
-	struct event *ev;
-	dial_cb cb;
-	void *arg;
-	struct dial_result result;
-};
-
-static void on_dialled(evutil_socket_t fd, short what, void *arg)
-{
-	struct dial *d = arg;
-
-	(void)fd;
-	(void)what;
-	d->cb(&d->result, d->arg);
-	event_free(d->ev);
-	free(d);
-}
-
-static struct dial *dial_port(struct egress *e, uint16_t port, dial_cb cb, void *arg)
-{
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	struct timeval now = {0};
-	struct dial *d = calloc(1, sizeof(*d));
-	int one = 1;
-
-	if (!d)
-		return NULL;
-	a.sin_port = htons(port);
-	d->cb = cb;
-	d->arg = arg;
-	d->result.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	EVENT_TEXT(d->result.address, "127.0.0.1");
-	if (connect(d->result.fd, (struct sockaddr *)&a, sizeof(a)) < 0) {
-		close_fd(&d->result.fd);
-		d->result.outcome = EGRESS_UNREACHABLE;
-		EVENT_TEXT(d->result.detail, "ECONNREFUSED");
-	} else {
-		fd_set_nonblock(d->result.fd, true);
-		setsockopt(d->result.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	}
-	d->ev = event_new(e->base, -1, 0, on_dialled, d);
-	event_add(d->ev, &now);
-	return d;
-}
-
-void dial_cancel(struct dial *d)
-{
-	if (!d)
-		return;
-	close_fd(&d->result.fd);
-	event_free(d->ev);
-	free(d);
-}
-
-struct dial *dial_start(struct egress *e, const struct dial_target *to, dial_cb cb, void *arg)
-{
-	uint16_t port = 0;
-
-	for (size_t i = 0; i < ndoors; i++)
-		if (to->host && strcmp(doors[i].host, to->host) == 0)
-			port = doors[i].to;
-	return dial_port(e, port, cb, arg);
-}
-
-/* The door that it came in by knows where to. */
-struct dial *flow_dial(struct flow *f, dial_cb cb, void *arg)
-{
-	struct sockaddr_in a;
-	socklen_t len = sizeof(a);
-	uint16_t port = 0;
-
-	getsockname(f->client, (struct sockaddr *)&a, &len);
-	for (size_t i = 0; i < ndoors; i++)
-		if (doors[i].port == ntohs(a.sin_port))
-			port = doors[i].to;
-	return dial_port(f->e, port, cb, arg);
 }
 
 static void on_accept(evutil_socket_t fd, short what, void *arg)
@@ -278,7 +138,7 @@ static void on_usr1(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	(void)arg;
 	printf("{\"what\":\"memory\",\"bytes\":%zu,\"flows\":%zu}\n", m.uordblks + m.hblkhd,
-	       nflows);
+	       stub_nflows);
 	fflush(stdout);
 }
 
@@ -301,7 +161,6 @@ static int read_rules(struct config *c, const char *name)
 static void on_rules(evutil_socket_t fd, short what, void *arg)
 {
 	struct egress *e = arg;
-	struct flow *f, *next;
 	char line[512];
 	ssize_t n = read(fd, line, sizeof(line) - 1);
 
@@ -314,13 +173,7 @@ static void on_rules(evutil_socket_t fd, short what, void *arg)
 	line[strcspn(line, "\n")] = '\0';
 	if (read_rules(e->config, line) < 0)
 		return;
-	for (f = TAILQ_FIRST(&flows); f; f = next) {
-		next = TAILQ_NEXT(f, entry);
-		if (f->carrier->covered(f))
-			continue;
-		f->carrier->drop(f);
-		flow_end(f, EGRESS_BLOCKED, "the rules have changed");
-	}
+	stub_recheck();
 	printf("{\"what\":\"rules\"}\n");
 	fflush(stdout);
 }
@@ -352,6 +205,8 @@ int main(int argc, char **argv)
 	for (i++; i + 1 < argc && c.nsecrets < ARRAY_SIZE(secrets); i += 2)
 		secrets[c.nsecrets++] = (struct config_secret){argv[i], argv[i + 1]};
 	e.control = control[0];
+	stub_dial = dial;
+	stub_event = print_event;
 	if (http_new(&e, &e.http, &err) < 0) {
 		fprintf(stderr, "http_door: %s\n", err.message);
 		return 2;
@@ -366,11 +221,7 @@ int main(int argc, char **argv)
 	event_add(usr1, NULL);
 	event_add(rules, NULL);
 	event_base_dispatch(e.base);
-	for (struct flow *f; (f = TAILQ_FIRST(&flows));) {
-		if (f->carrier)
-			f->carrier->drop(f);
-		flow_end(f, EGRESS_ALLOWED, "the door closes");
-	}
+	stub_end_all();
 	event_free(usr1);
 	event_free(rules);
 	for (size_t k = 0; k < ndoors; k++)

@@ -54,6 +54,7 @@ struct carry {
 	struct dial *dial;
 	struct event *timer;
 	bool paused; /* for the rate */
+	bool told;   /* a request's event */
 	uint64_t accounted_out, accounted_in, linger_from;
 	/* Why there is no server. */
 	bool server_failed, refused;

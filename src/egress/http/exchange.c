@@ -388,7 +388,7 @@ void exchange_tell(struct carry *y, struct exchange *x)
 
 	if (x->told)
 		return;
-	x->told = true;
+	x->told = y->told = true;
 	ev.outcome = x->verdict.status ? x->verdict.outcome : EGRESS_ALLOWED;
 	ev.rule = x->verdict.rule;
 	ev.port = x->port ? x->port : y->f->port;

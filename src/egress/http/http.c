@@ -131,9 +131,9 @@ void carry_end(struct carry *y, enum egress_outcome outcome, const char *detail)
 
 void carry_close(struct carry *y)
 {
-	/* A connection that never was made is not an allowed one; its requests say more. */
-	if (y->outcome == EGRESS_ALLOWED && !y->f->dialled[0])
-		carry_note(y, EGRESS_BLOCKED, "no request was allowed");
+	/* Where nobody was dialled, or many (a proxy's client), the requests' events say it all. */
+	if (y->told && (!y->f->dialled[0] || y->f->door == FLOW_FORWARD))
+		y->f->quiet = true;
 	carry_end(y, y->outcome, y->detail);
 }
 
@@ -276,11 +276,12 @@ static void on_dialled(const struct dial_result *r, void *arg)
 
 void carry_dial(struct carry *y, const struct exchange *x)
 {
-	struct dial_target to = {.port = y->f->port};
+	struct dial_target to = {.port = y->f->port, .protocol = NETWORK_HTTP};
 
 	y->server_failed = false;
 	if (x && y->f->door == FLOW_FORWARD) {
 		y->f->port = to.port = x->port;
+		to.rule = x->verdict.rule;
 		y->f->family = x->family;
 		y->f->address = x->address;
 		EVENT_TEXT(y->f->host, x->family ? "" : x->host);

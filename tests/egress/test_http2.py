@@ -1,0 +1,450 @@
+"""HTTP/2 through the engine: streams, trailers, gRPC, floods. usage: test_http2.py HTTP-DOOR"""
+import asyncio
+import json
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+
+import h2.config
+import h2.connection
+import h2.errors
+import h2.events
+import h2.exceptions
+import h2.settings
+
+import tap
+from door import NAME, Door, Place
+from tap import case, check, same, skip
+
+POLICY = """
+pale: 1
+network:
+  allow:
+  - {host: api.example.com, protocol: tls, intercept: true, methods: [GET, HEAD, POST], paths: ["/**"]}
+  - {host: api.example.com, protocol: http, ports: [80, 50051]}
+  deny:
+  - {host: api.example.com, paths: ["/private/**"], reason: "use the mirror"}
+"""
+
+
+class Server:
+    """Answers a stream when it has ended, or at once for /bidi; counts what it saw."""
+
+    def __init__(self, pem=None):
+        self.socket = socket.create_server(("127.0.0.1", 0), backlog=200)
+        self.port = self.socket.getsockname()[1]
+        self.resets = self.streams = 0
+        self.goaway_after = None
+        self.context = None
+        if pem:
+            self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self.context.load_cert_chain(pem)
+            self.context.set_alpn_protocols(["h2"])
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            s, _ = self.socket.accept()
+            threading.Thread(target=self.serve, args=(s,), daemon=True).start()
+
+    def serve(self, s):
+        try:
+            if self.context:
+                s = self.context.wrap_socket(s, server_side=True)
+            self.speak(s)
+        except (OSError, h2.exceptions.ProtocolError):
+            pass
+        finally:
+            s.close()
+
+    def speak(self, s):
+        c = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False, header_encoding="utf-8"))
+        c.initiate_connection()
+        s.sendall(c.data_to_send())
+        requests, bodies, trailers, pending = {}, {}, {}, {}
+
+        def push(i):
+            """As much of an answer as the windows take."""
+            data, end = pending[i]
+            while data:
+                n = min(c.local_flow_control_window(i), c.max_outbound_frame_size, len(data))
+                if n <= 0:
+                    break
+                c.send_data(i, data[:n])
+                data = data[n:]
+            pending[i] = (data, end)
+            if not data:
+                del pending[i]
+                if end:
+                    c.send_headers(i, [("x-trailer", "yes"), ("x-length", str(len(bodies.get(i, b""))))], end_stream=True)
+
+        while data := s.recv(65536):
+            for e in c.receive_data(data):
+                if isinstance(e, h2.events.RequestReceived):
+                    self.streams += 1
+                    requests[e.stream_id], bodies[e.stream_id] = dict(e.headers), b""
+                    if requests[e.stream_id][":path"] == "/bidi":
+                        c.send_headers(e.stream_id, [(":status", "200")])
+                    if requests[e.stream_id][":path"] == "/reset":
+                        c.reset_stream(e.stream_id, h2.errors.ErrorCodes.ENHANCE_YOUR_CALM)
+                elif isinstance(e, h2.events.DataReceived):
+                    c.acknowledge_received_data(e.flow_controlled_length, e.stream_id)
+                    bodies[e.stream_id] += e.data
+                    if requests[e.stream_id][":path"] == "/bidi":
+                        c.send_data(e.stream_id, b"<" + e.data + b">")
+                elif isinstance(e, h2.events.TrailersReceived):
+                    trailers[e.stream_id] = dict(e.headers)
+                elif isinstance(e, h2.events.StreamReset):
+                    self.resets += 1
+                    pending.pop(e.stream_id, None)
+                elif isinstance(e, h2.events.WindowUpdated):
+                    for i in list(pending):
+                        push(i)
+                elif isinstance(e, h2.events.StreamEnded):
+                    i = e.stream_id
+                    path = requests[i][":path"]
+                    if path == "/reset":
+                        continue
+                    if path == "/bidi":
+                        c.send_headers(i, [("x-trailer", "yes")], end_stream=True)
+                        continue
+                    if path == "/hints":
+                        c.send_headers(i, [(":status", "103"), ("link", "</a.css>")])
+                    if path == "/slow":
+                        continue
+                    c.send_headers(i, [(":status", "200"), ("content-type", "application/json")])
+                    if path.startswith("/big?"):
+                        pending[i] = (b"x" * int(path[5:]), True)
+                    else:
+                        pending[i] = (json.dumps({"headers": requests[i], "length": len(bodies[i]),
+                                                  "trailers": trailers.get(i)}).encode(), True)
+                    push(i)
+                    if self.goaway_after is not None and self.streams >= self.goaway_after:
+                        c.close_connection()
+            s.sendall(c.data_to_send())
+
+
+class Client:
+    def __init__(self, door, name, tls=True, window=None):
+        self.s = door.connect(name, ["h2"] if tls else None)
+        self.c = h2.connection.H2Connection(h2.config.H2Configuration(
+            header_encoding="utf-8", validate_outbound_headers=False, normalize_outbound_headers=False))
+        self.c.initiate_connection()
+        self.events = []
+        self.flush()
+
+    def flush(self):
+        self.s.sendall(self.c.data_to_send())
+
+    def request(self, path, end=True, method="GET", authority=NAME, extra=(), scheme="https"):
+        i = self.c.get_next_available_stream_id()
+        self.c.send_headers(i, [(":method", method), (":scheme", scheme), (":authority", authority), (":path", path),
+                                *extra], end_stream=end)
+        self.flush()
+        return i
+
+    def read(self, until, timeout=10):
+        """Events until one for which until(event) is true."""
+        self.s.settimeout(timeout)
+        while True:
+            while self.events:
+                e = self.events.pop(0)
+                if isinstance(e, h2.events.DataReceived):
+                    self.c.acknowledge_received_data(e.flow_controlled_length, e.stream_id)
+                yield e
+                if until(e):
+                    return
+            self.flush()
+            data = self.s.recv(65536)
+            if not data:
+                return
+            self.events += self.c.receive_data(data)
+            self.flush()
+
+    def answer(self, i):
+        """Status (or the code of a reset), body, trailers."""
+        status, body, trailers = None, b"", {}
+        for e in self.read(lambda e: getattr(e, "stream_id", 0) == i and
+                           isinstance(e, (h2.events.StreamEnded, h2.events.StreamReset)) or
+                           isinstance(e, h2.events.ConnectionTerminated)):
+            if isinstance(e, h2.events.ConnectionTerminated):
+                return f"goaway {e.error_code}", body, trailers
+            if getattr(e, "stream_id", 0) != i:
+                continue
+            if isinstance(e, h2.events.ResponseReceived):
+                status = int(dict(e.headers)[":status"])
+                self.headers = dict(e.headers)
+            elif isinstance(e, h2.events.DataReceived):
+                body += e.data
+            elif isinstance(e, h2.events.TrailersReceived):
+                trailers = dict(e.headers)
+            elif isinstance(e, h2.events.StreamReset):
+                return f"reset {e.error_code}", body, trailers
+        return status, body, trailers
+
+    def get(self, path, **more):
+        return self.answer(self.request(path, **more))
+
+    def close(self):
+        self.s.close()
+
+
+place = Place()
+server = Server(place.good)
+plain = Server()
+door = Door(sys.argv[1], POLICY, {"tls": ("tls", NAME, 443, server.port), "clear": ("http", NAME, 80, plain.port),
+                                  "nobody": ("tls", NAME, 443, 1)}, place=place)
+
+
+@case
+def requests_and_answers():
+    for name, scheme in (("tls", "https"), ("clear", "http")):
+        c = Client(door, name, name == "tls")
+        door.drain()
+        status, body, trailers = c.get("/echo?a=b", scheme=scheme, extra=[("x-own", "1")])
+        got = json.loads(body)["headers"]
+        same(f"{name}: a request arrives as it was sent", (status, got[":path"], got[":authority"], got["x-own"]),
+             (200, "/echo?a=b", NAME, "1"))
+        same(f"{name}: its trailers come back", trailers.get("x-trailer"), "yes")
+        e = door.event()
+        same(f"{name}: is told", (e["outcome"], e["status"], e["path"], e["method"]),
+             ("allowed", 200, "/echo?a=b", "GET"))
+        status, body, _ = c.get("/private/x", scheme=scheme, extra=[("accept", "application/json")])
+        same(f"{name}: a denied path is refused", (status, c.headers.get("x-pale-blocked")), (403, "policy"))
+        same(f"{name}: with the reason", json.loads(body)["reason"], "use the mirror")
+        same(f"{name}: the connection is usable after", c.get("/echo", scheme=scheme)[0], 200)
+        i = c.request("/echo", end=False, method="POST", scheme=scheme)
+        for _ in range(4):
+            c.c.send_data(i, b"x" * 10000)
+        c.c.send_headers(i, [("x-check", "yes")], end_stream=True)
+        c.flush()
+        status, body, _ = c.answer(i)
+        same(f"{name}: a body with trailers", (json.loads(body)["length"], json.loads(body)["trailers"]),
+             (40000, {"x-check": "yes"}))
+        i = c.request("/bidi", end=False, method="POST", scheme=scheme)
+        for word in (b"one", b"two", b"three"):
+            c.c.send_data(i, word)
+            c.flush()
+            for e in c.read(lambda e: isinstance(e, h2.events.DataReceived)):
+                got = e
+            same(f"{name}: both ways at once: {word}", got.data, b"<" + word + b">")
+        c.c.end_stream(i)
+        c.flush()
+        same(f"{name}: and its end", c.answer(i)[2], {"x-trailer": "yes"})
+        status, body, _ = c.get("/big?3000000", scheme=scheme)
+        same(f"{name}: a large answer", (status, len(body)), (200, 3000000))
+        same(f"{name}: a stream that the server resets", c.get("/reset", scheme=scheme)[0], "reset 11")
+        open_streams = {c.request("/echo", scheme=scheme) for _ in range(50)}
+        for e in c.read(lambda e: not open_streams):
+            if isinstance(e, h2.events.StreamEnded):
+                open_streams.discard(e.stream_id)
+        same(f"{name}: fifty streams at once", open_streams, set())
+        c.close()
+
+
+@case
+def what_is_not_for_this_host():
+    for what, more, want in (
+            ("another authority", {"authority": "evil.example.net"}, 421),
+            ("another port", {"authority": NAME + ":8443"}, 421),
+            ("a Host that differs", {"extra": [("host", "evil.example.net")]}, 400),
+            ("another scheme", {"scheme": "http"}, 400),
+            ("a method that no rule has", {"method": "DELETE"}, 403),
+            ("an encoded dot segment", {"path": "/a/%2e%2e/private/x"}, 400),
+            ("another method in a header", {"method": "POST", "extra": [("x-http-method-override", "DELETE")]}, 403)):
+        c = Client(door, "tls")
+        before = server.streams
+        path = more.pop("path", "/echo")
+        same(f"{what} is refused", c.get(path, **more)[0], want)
+        same(f"{what}: the server has not seen it", server.streams, before)
+        c.close()
+    for what, fields in (("CONNECT", [(":method", "CONNECT"), (":authority", "evil.example.net:443")]),
+                         ("extended CONNECT", [(":method", "CONNECT"), (":protocol", "websocket"), (":scheme", "https"),
+                                               (":authority", NAME), (":path", "/x")]),
+                         ("Transfer-Encoding", [(":method", "GET"), (":scheme", "https"), (":authority", NAME),
+                                                (":path", "/x"), ("transfer-encoding", "chunked")]),
+                         ("a CR in a value", [(":method", "GET"), (":scheme", "https"), (":authority", NAME),
+                                              (":path", "/x"), ("a", "b\r\nc: d")]),
+                         ("a blank in the path", [(":method", "GET"), (":scheme", "https"), (":authority", NAME),
+                                                  (":path", "/x HTTP/1.1")]),
+                         ("no path", [(":method", "GET"), (":scheme", "https"), (":authority", NAME)])):
+        c = Client(door, "tls")
+        before = server.streams
+        i = c.c.get_next_available_stream_id()
+        c.c.send_headers(i, fields, end_stream=True)
+        c.flush()
+        status = c.answer(i)[0]
+        check(f"{what} is refused", str(status).startswith(("reset", "goaway")) or status == 400 or status == 403, status)
+        same(f"{what}: the server has not seen it", server.streams, before)
+        c.close()
+
+
+@case
+def servers_that_go():
+    c = Client(door, "nobody")
+    status, body, _ = c.get("/x")
+    check("nobody there: 502 that says why", status == 502 and b"ECONNREFUSED" in body, (status, body))
+    c.close()
+    server.streams, server.goaway_after = 0, 1
+    c = Client(door, "tls")
+    same("the last answer before GOAWAY", c.get("/echo")[0], 200)
+    seen = [e for e in c.read(lambda e: isinstance(e, h2.events.ConnectionTerminated))]
+    check("GOAWAY comes through", bool(seen) and isinstance(seen[-1], h2.events.ConnectionTerminated), seen)
+    server.goaway_after = None
+    c.close()
+
+
+@case
+def floods():
+    def ends(what, act, limit):
+        c = Client(door, "tls")
+        before, n = server.streams, 0
+        try:
+            while n < limit:
+                act(c)
+                c.flush()
+                n += 1
+        except (OSError, h2.exceptions.ProtocolError):
+            pass
+        c.s.settimeout(10)
+        try:
+            while c.s.recv(65536):
+                pass
+        except OSError:
+            pass
+        check(f"{what}: the connection ends", n <= limit, n)
+        c.close()
+        return n, server.streams - before
+
+    def reset(c):
+        i = c.c.get_next_available_stream_id()
+        c.c.send_headers(i, [(":method", "GET"), (":scheme", "https"), (":authority", NAME), (":path", "/slow")])
+        c.c.reset_stream(i)
+
+    sent, seen = ends("rapid reset", reset, 3000)
+    check("rapid reset: the server was spared", seen < 1000, (sent, seen))
+    m = door.memory()
+    check("rapid reset: memory stays", m["bytes"] < 8 << 20, m)
+    started = time.monotonic()
+    ends("settings", lambda c: c.c.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 70000}) or
+         c.s.sendall(b"\0\0\0\4\0\0\0\0\0" * 1000), 200)
+    ends("ping", lambda c: c.s.sendall(b"\0\0\x08\6\0\0\0\0\0abcdefgh" * 1000), 200)
+    ends("continuation", lambda c: c.s.sendall(
+        (b"\0\0\1\1\0\0\0\0\1\x82" if not hasattr(c, "begun") else b"") + b"\0\0\1\x09\0\0\0\0\1\x84" * 100) or
+        setattr(c, "begun", 1), 100)
+    check("the floods cost little", time.monotonic() - started < 60, time.monotonic() - started)
+    # A large field in the table, named again and again by one byte.
+    c = Client(door, "tls")
+    try:
+        block = b"\x82\x87\x84\x41\x0f" + NAME.encode() + b"\x40\x01x\x7f\x81\x1e" + b"y" * 4000 + b"\xbe" * 8000
+        c.s.sendall(len(block).to_bytes(3, "big") + b"\1\5\0\0\0\1" + block)
+        status = c.answer(1)[0]
+    except h2.exceptions.ProtocolError as e:
+        status = "reset" if "RST_STREAM" in str(e) else repr(e)  # this client knows nothing of a stream 1
+    check("an HPACK bomb is refused", "goaway" in str(status) or "reset" in str(status), status)
+    c.close()
+    c = Client(door, "tls")
+    i = c.request("/echo", extra=[("x-long", "y" * 9000)] * 20)
+    check("too large headers are refused", c.answer(i)[0] in (431, "reset 1", "reset 2", "goaway 1"), "")
+    c.close()
+    c = Client(door, "tls")
+    same("and others are served", c.get("/echo")[0], 200)
+    c.close()
+    m = door.memory()
+    check("memory stays", m["bytes"] < 8 << 20, m)
+
+
+@case
+def back_pressure():
+    c = Client(door, "tls")
+    for _ in range(10):
+        c.request("/big?20000000")
+    time.sleep(1)
+    m = door.memory()
+    check("answers that nobody reads wait at the server", m["bytes"] < 8 << 20, m)
+    c.close()
+
+
+@case
+def real_clients():
+    if not shutil.which("h2load"):
+        return skip("h2load", "it is not there", "nghttp2")
+    done = subprocess.run(["h2load", "-n", "2000", "-c", "4", "-m", "50", f"--connect-to=127.0.0.1:{door.ports['tls']}",
+                           f"https://{NAME}/echo"], capture_output=True, text=True, timeout=100)
+    check("h2load: 2000 requests", "2000 succeeded" in done.stdout, done.stdout + done.stderr)
+    done = subprocess.run(["curl", "-sS", "--http2", "--cacert", door.ca, "--connect-to",
+                           f"{NAME}:443:127.0.0.1:{door.ports['tls']}", "-w", "\n%{http_version} %{http_code}",
+                           f"https://{NAME}/echo"], capture_output=True, text=True)
+    check("curl", done.stdout.endswith("\n2 200"), done.stdout + done.stderr)
+
+
+@case
+def grpc_both_ways():
+    try:
+        import grpc
+    except ImportError:
+        return skip("gRPC", "python3-grpcio is not there", "grpc")
+    from concurrent import futures
+
+    class Handlers(grpc.GenericRpcHandler):
+        def service(self, details):
+            if details.method == "/t.T/Unary":
+                return grpc.unary_unary_rpc_method_handler(lambda request, context: b"got " + request)
+            if details.method == "/t.T/Chat":
+                return grpc.stream_stream_rpc_method_handler(lambda requests, context: (b"re " + r for r in requests))
+            if details.method == "/t.T/Fail":
+                def fail(request, context):
+                    context.set_trailing_metadata((("x-why", "because"),))
+                    context.abort(grpc.StatusCode.NOT_FOUND, "not here")
+                return grpc.unary_unary_rpc_method_handler(fail)
+
+    with open(place.good, "rb") as f:
+        pem = f.read()
+    with open(place.ca, "rb") as f:
+        ca = f.read()
+    backend = grpc.server(futures.ThreadPoolExecutor(8))
+    backend.add_generic_rpc_handlers((Handlers(),))
+    tls = backend.add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials([(pem, pem)]))
+    clear = backend.add_insecure_port("127.0.0.1:0")
+    backend.start()
+    mine = Door(sys.argv[1], POLICY, {"tls": ("tls", NAME, 443, tls), "clear": ("http", NAME, 50051, clear)}, place=place)
+    with open(mine.ca, "rb") as f:
+        ca = f.read()
+    options = (("grpc.ssl_target_name_override", NAME), ("grpc.default_authority", NAME))
+    for name, channel in (("tls", grpc.secure_channel(f"127.0.0.1:{mine.ports['tls']}",
+                                                      grpc.ssl_channel_credentials(ca), options)),
+                          ("clear", grpc.insecure_channel(f"127.0.0.1:{mine.ports['clear']}", options))):
+        same(f"{name}: one call", channel.unary_unary("/t.T/Unary")(b"x", timeout=10), b"got x")
+        large = b"y" * 3000000
+        same(f"{name}: a large one", len(channel.unary_unary("/t.T/Unary")(large, timeout=20)), len(large) + 4)
+        words = []
+
+        def talk():
+            for i in range(5):
+                yield b"%d" % i
+                for _ in range(200):
+                    if len(words) > i:
+                        break
+                    time.sleep(0.01)
+
+        for answer in channel.stream_stream("/t.T/Chat")(talk(), timeout=20):
+            words.append(answer)
+        same(f"{name}: a conversation", words, [b"re %d" % i for i in range(5)])
+        try:
+            channel.unary_unary("/t.T/Fail")(b"", timeout=10)
+            check(f"{name}: a failure", False)
+        except grpc.RpcError as e:
+            same(f"{name}: a failure's status and trailers", (e.code(), e.details(), dict(e.trailing_metadata()).get("x-why")),
+                 (grpc.StatusCode.NOT_FOUND, "not here", "because"))
+        channel.close()
+    backend.stop(0)
+    same("the engine is whole", mine.close(), 0)
+
+
+same("the engine is whole at the end", door.close(), 0)
+place.remove()
+tap.done()
