@@ -54,12 +54,12 @@ class Door:
             if line.startswith("{"):
                 self.events.put(json.loads(line))
 
-    def event(self, what="request", timeout=5):
-        """The next one of this kind."""
+    def event(self, what="request", timeout=5, **fields):
+        """The next one of this kind that has these fields."""
         end = time.monotonic() + timeout
         while True:
             e = self.events.get(timeout=max(0.01, end - time.monotonic()))
-            if e["what"] == what:
+            if e["what"] == what and all(e[k] == v for k, v in fields.items()):
                 return e
 
     def drain(self):

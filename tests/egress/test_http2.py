@@ -210,7 +210,7 @@ def requests_and_answers():
         same(f"{name}: a request arrives as it was sent", (status, got[":path"], got[":authority"], got["x-own"]),
              (200, "/echo?a=b", NAME, "1"))
         same(f"{name}: its trailers come back", trailers.get("x-trailer"), "yes")
-        e = door.event()
+        e = door.event(path="/echo?a=b")
         same(f"{name}: is told", (e["outcome"], e["status"], e["path"], e["method"]),
              ("allowed", 200, "/echo?a=b", "GET"))
         status, body, _ = c.get("/private/x", scheme=scheme, extra=[("accept", "application/json")])
