@@ -235,11 +235,11 @@ const struct policy_option policy_options[] = {
 	 .doc = "Only requests with these methods. TLS is then opened (`intercept`).",
 	 .also = "method verbs"},
 	{.key = "network.allow[].paths", .type = OPTION_TEXTS, .offset = R(paths),
-	 .pattern = "^(/|\\*\\*)[^ ?#]*$", .valid = rule_path_valid,
+	 .pattern = "^(/|\\*\\*)[^ ?#]*$", .normal = rule_path_normal,
 	 .expected = "a path that begins with `/`, in which `*` stands for anything but `/` and `**` "
-		     "for anything",
+		     "for anything; without `..`, `//`, `;`, query, and encoded slashes or stars",
 	 .doc = "Only requests for these paths, without the query: `*` stands for anything but `/`, "
-		"`**` for anything. TLS is then opened (`intercept`). Paths that servers read in "
+		"`**` for anything; `%20` is a blank. TLS is then opened (`intercept`). Paths that servers read in "
 		"different ways (`..`, `//`, `;`, encoded slashes) are refused for a host whose rules "
 		"have paths.",
 	 .also = "path urls url prefix prefixes"},

@@ -111,14 +111,47 @@ int rule_method_normal(const char *text, char ret[static OPTION_TEXT_MAX])
 	return 0;
 }
 
-bool rule_path_valid(const char *text)
+/* A glob is kept as paths are compared, decoded, and written as people write paths. ret has room
+ * for OPTION_TEXT_MAX; -EINVAL: no path of a request could ever be covered by it. */
+static int decode_glob(const char *text, char *ret)
 {
-	if (*text != '/' && !str_starts(text, "**"))
-		return false;
-	for (; *text; text++)
-		if ((unsigned char)*text <= ' ' || *text == 0x7f || *text == '?' || *text == '#')
-			return false;
-	return true;
+	char whole[OPTION_TEXT_MAX + 1], decoded[OPTION_TEXT_MAX + 1];
+	size_t skip = str_starts(text, "**") ? 1 : 0;
+	const char *why;
+	int r;
+
+	/* A star that stands for itself cannot be said. */
+	if (strcasestr(text, "%2a") || strlen(text) >= OPTION_TEXT_MAX)
+		return -EINVAL;
+	snprintf(whole, sizeof(whole), "%s%s", skip ? "/" : "", text);
+	r = network_path_normalise(whole, strlen(whole), decoded, sizeof(decoded), &why);
+	if (r < 0)
+		return -EINVAL;
+	memcpy(ret, decoded + skip, strlen(decoded + skip) + 1);
+	return 0;
+}
+
+static int encode_glob(const char *glob, char ret[static OPTION_TEXT_MAX])
+{
+	size_t used = 0;
+
+	for (; *glob; glob++) {
+		bool plain = !strchr("% ?#", *glob);
+
+		if (used + 4 > OPTION_TEXT_MAX)
+			return -EINVAL;
+		used += (size_t)snprintf(ret + used, 4, plain ? "%c" : "%%%02X", *glob);
+	}
+	ret[used] = '\0';
+	return 0;
+}
+
+int rule_path_normal(const char *text, char ret[static OPTION_TEXT_MAX])
+{
+	char glob[OPTION_TEXT_MAX];
+	int r = decode_glob(text, glob);
+
+	return r < 0 ? r : encode_glob(glob, ret);
 }
 
 /* Not those by which a message's end, or the server, is found. */
@@ -177,7 +210,7 @@ static int copy_text(char **ret, const char *text)
 
 int rule_view(const struct network_rule *rule, struct rule_row *row)
 {
-	char text[NETWORK_CIDR_TEXT];
+	char text[NETWORK_CIDR_TEXT], glob[OPTION_TEXT_MAX];
 
 	row->protocols = rule->protocols;
 	/* A rule that denies has no say in whether requests are looked at. */
@@ -186,9 +219,11 @@ int rule_view(const struct network_rule *rule, struct rule_row *row)
 	row->total_bytes = rule->total_bytes;
 	if (copy_text(&row->host, rule->host) < 0 || copy_text(&row->reason, rule->reason) < 0 ||
 	    copy_text(&row->preset, rule->preset) < 0 ||
-	    texts_copy(&row->methods, rule->methods) < 0 ||
-	    texts_copy(&row->paths, rule->paths) < 0)
+	    texts_copy(&row->methods, rule->methods) < 0)
 		return -ENOMEM;
+	for (size_t i = 0; rule->paths && rule->paths[i]; i++)
+		if (encode_glob(rule->paths[i], glob) < 0 || texts_add(&row->paths, glob) < 0)
+			return -ENOMEM;
 	if (rule->cidr && copy_text(&row->address, network_cidr_format(rule->cidr, text)) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < rule->nports; i++) {
@@ -344,9 +379,18 @@ static int start_rule(const struct rule_row *row, bool deny, const struct option
 				       QUOTED(row->address));
 	}
 	if (copy_text(&r->host, row->host) < 0 || texts_copy(&r->methods, row->methods) < 0 ||
-	    texts_copy(&r->paths, row->paths) < 0 || copy_text(&r->reason, row->reason) < 0 ||
-	    copy_text(&r->preset, row->preset) < 0 || copy_text(&r->where, at->where) < 0)
+	    copy_text(&r->reason, row->reason) < 0 || copy_text(&r->preset, row->preset) < 0 ||
+	    copy_text(&r->where, at->where) < 0)
 		return err_nomem(err, "policy");
+	for (size_t i = 0; row->paths && row->paths[i]; i++) {
+		char glob[OPTION_TEXT_MAX];
+
+		if (decode_glob(row->paths[i], glob) < 0)
+			return err_set(err, PALE_E_POLICY, "policy", 0, "%s is not a path",
+				       QUOTED(row->paths[i]));
+		if (texts_add(&r->paths, glob) < 0)
+			return err_nomem(err, "policy");
+	}
 	return 0;
 }
 

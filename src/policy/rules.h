@@ -19,7 +19,7 @@ void rule_host_hint(const char *text, struct pale_err *err);
 int rule_address_normal(const char *text, char ret[static OPTION_TEXT_MAX]);
 int rule_ports_normal(const char *text, char ret[static OPTION_TEXT_MAX]);
 int rule_method_normal(const char *text, char ret[static OPTION_TEXT_MAX]);
-bool rule_path_valid(const char *text);
+int rule_path_normal(const char *text, char ret[static OPTION_TEXT_MAX]);
 int secret_header_normal(const char *text, char ret[static OPTION_TEXT_MAX]);
 bool secret_query_valid(const char *text);
 bool secret_env_valid(const char *text);

@@ -149,6 +149,17 @@ static const struct {
 	 "f.yaml:3:39: network.allow[].methods: expected an HTTP method"},
 	{"  allow: [{host: a.example, paths: v1}]\n",
 	 "f.yaml:3:36: network.allow[].paths: expected a path that begins with `/`"},
+	{"  allow: [{host: a.example, paths: /a/../b}]\n",
+	 "f.yaml:3:36: network.allow[].paths: exp"},
+	{"  allow: [{host: a.example, paths: //a}]\n", "f.yaml:3:36: network.allow[].paths: exp"},
+	{"  allow: [{host: a.example, paths: /a;b}]\n", "f.yaml:3:36: network.allow[].paths: exp"},
+	{"  allow: [{host: a.example, paths: /a%2fb}]\n",
+	 "f.yaml:3:36: network.allow[].paths: exp"},
+	{"  allow: [{host: a.example, paths: /a%2Ab}]\n",
+	 "f.yaml:3:36: network.allow[].paths: exp"},
+	{"  allow: [{host: a.example, paths: /a%}]\n", "f.yaml:3:36: network.allow[].paths: exp"},
+	{"  allow: [{host: a.example, paths: \"*x\"}]\n",
+	 "f.yaml:3:36: network.allow[].paths: exp"},
 	{"  allow: [{host: a.example, paths: /v1?x}]\n", "f.yaml:3:36: network.allow[].paths: exp"},
 	{"  allow: [{host: a.example, port: 22, methods: GET}]\n",
 	 "f.yaml:3:11: `methods` cannot be checked in tcp and udp"},
@@ -279,7 +290,8 @@ static const char everything[] =
 	"    - {address: 10.0.0.0/8}\n"
 	"  allow:\n"
 	"    - {preset: pypi, rate: 1MiB}\n"
-	"    - {host: a.example, methods: [GET], paths: [/v1/**], reason: read only}\n"
+	"    - {host: a.example, methods: [GET], paths: [/v1/**, "
+	"\"/%61%20b%3f%23100%25/%c3%a9\", \"**.git/info\"], reason: read only}\n"
 	"    - {host: \"*.evil.example\", ports: [80, 443, 8000-8010], protocol: [tls, http]}\n"
 	"    - {host: db.example, address: 10.1.0.0/16, port: 5432, protocol: tcp, bytes: 1GiB}\n"
 	"    - {address: \"2001:db8::1\", port: 53, protocol: udp}\n"
@@ -311,6 +323,9 @@ static void test_everything(void **state)
 	assert_string_equal(n->rules[0].where, "f.yaml:8:7");
 	assert_int_equal(n->rules[0].rate_bytes, 1 << 20);
 	assert_string_equal(n->rules[2].reason, "read only");
+	/* As a request's path is compared. */
+	assert_string_equal(n->rules[2].paths[1], "/a b?#100%/\xc3\xa9");
+	assert_string_equal(n->rules[2].paths[2], "**.git/info");
 	assert_int_equal(n->rules[4].total_bytes, 1 << 30);
 	assert_true(n->rules[6].deny);
 	assert_int_equal(n->nsecrets, 3);
