@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "egress/client.h"
 #include "egress/inspect.h"
 #include "egress/linger.h"
 #include "egress/listener.h"
@@ -146,6 +147,7 @@ static void on_client(int client, void *arg)
 	    (from.ss_family == AF_INET || from.ss_family == AF_INET6)) {
 		f->source_port = split(&from, &source);
 		f->source_family = from.ss_family == AF_INET ? 4 : 6;
+		f->client_inode = client_inode(a->e->sockets[EGRESS_DIAG], IPPROTO_TCP, &from, &to);
 	}
 	if (accept_name(f, to.ss_family, address))
 		inspect_start(f);

@@ -109,6 +109,7 @@ static void count(struct kind *k, const struct egress_event *ev)
 	k->ev.bytes_out += ev->bytes_out;
 	k->ev.source_port = ev->source_port;
 	k->ev.family = ev->family;
+	k->ev.client = ev->client;
 	k->ev.duration_us = ev->duration_us;
 	k->ev.status = ev->status;
 }

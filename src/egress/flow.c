@@ -36,6 +36,7 @@ static void tell(struct flow *f, enum egress_outcome outcome, const char *detail
 		.source_port = f->source_port,
 		.protocol = (uint8_t)f->protocol,
 		.family = f->source_family,
+		.client = f->client_inode,
 		.bytes_out = f->bytes_out,
 		.bytes_in = f->bytes_in,
 		.duration_us = clock_mono_us() - f->started_us,

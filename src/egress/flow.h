@@ -45,6 +45,7 @@ struct flow {
 	struct in6_addr address;	 /* AF_INET: in the first four bytes */
 	uint16_t port, source_port;
 	uint8_t source_family; /* 4 or 6 */
+	uint32_t client_inode; /* client.h; 0: not known */
 	enum network_protocol protocol;
 	int rule; /* that allows it, or -1 */
 	char sni[NETWORK_HOST_MAX + 1];

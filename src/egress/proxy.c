@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 
 #include "egress/accept.h"
+#include "egress/client.h"
 #include "egress/flow.h"
 #include "egress/http/http.h"
 #include "egress/inspect.h"
@@ -411,8 +412,8 @@ static void on_client(int client, void *arg)
 	const struct timeval wait = {.tv_sec = HANDSHAKE_S};
 	struct proxy *p = arg;
 	struct flow *f = flow_new(p->e, client, FLOW_CONNECT);
-	struct sockaddr_in from;
-	socklen_t len = sizeof(from);
+	struct sockaddr_storage from, to;
+	socklen_t len = sizeof(from), to_len = sizeof(to);
 	struct shake *s = f ? calloc(1, sizeof(*s)) : NULL;
 
 	if (!f) {
@@ -420,9 +421,12 @@ static void on_client(int client, void *arg)
 		return;
 	}
 	f->quiet = true;
-	if (getpeername(client, (struct sockaddr *)&from, &len) == 0) {
-		f->source_port = ntohs(from.sin_port);
+	if (getpeername(client, (struct sockaddr *)&from, &len) == 0 &&
+	    getsockname(client, (struct sockaddr *)&to, &to_len) == 0 &&
+	    from.ss_family == AF_INET) {
+		f->source_port = ntohs(((struct sockaddr_in *)&from)->sin_port);
 		f->source_family = 4;
+		f->client_inode = client_inode(p->e->sockets[EGRESS_DIAG], IPPROTO_TCP, &from, &to);
 	}
 	if (!s) {
 		flow_end(f, EGRESS_UNREACHABLE, NULL);

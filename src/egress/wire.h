@@ -18,7 +18,8 @@ enum egress_socket {
 	EGRESS_DNS_UDP6,
 	EGRESS_DNS_TCP4,
 	EGRESS_DNS_TCP6,
-	EGRESS_UDP, /* from here on: unbound UDP sockets, EGRESS_UDP4S for IPv4, then as many for
+	EGRESS_DIAG, /* NETLINK_SOCK_DIAG of the box's namespace: whose a connection is */
+	EGRESS_UDP,  /* from here on: unbound UDP sockets, EGRESS_UDP4S for IPv4, then as many for
 		       IPv6 */
 };
 #define EGRESS_UDPS	  16 /* of each family */
@@ -77,6 +78,8 @@ struct egress_event {
 	uint16_t port, source_port; /* source_port: the client's, in the box; 0: not known */
 	uint8_t protocol;	    /* enum network_protocol's bit, 0: not known */
 	uint8_t family;		    /* of source_port's socket: 4 or 6 */
+	uint32_t client;	    /* inode of the client's socket in the box (client.h): by it the
+				       supervisor knows the program; 0: not known */
 	uint16_t status;	    /* EGRESS_REQUEST: of the answer; 0: none */
 	uint64_t bytes_out, bytes_in;
 	uint64_t duration_us;

@@ -39,32 +39,35 @@ struct box {
 	struct rusage usage;
 };
 
-#define BOX_INIT                                \
-	((struct box){.pid = -1,                \
-		      .pidfd = -1,              \
-		      .control_fd = -1,         \
-		      .listener_fd = -1,        \
-		      .root_fd = -1,            \
-		      .data_fd = -1,            \
-		      .userns_fd = -1,          \
-		      .stdin_fd = -1,           \
-		      .stdout_fd = -1,          \
-		      .stderr_fd = -1,          \
-		      .tty_fd = -1,             \
-		      .shm_fd = -1,             \
-		      .view_fds = {-1, -1, -1}, \
+#define BOX_INIT                                            \
+	((struct box){.pid = -1,                            \
+		      .pidfd = -1,                          \
+		      .control_fd = -1,                     \
+		      .listener_fd = -1,                    \
+		      .root_fd = -1,                        \
+		      .data_fd = -1,                        \
+		      .userns_fd = -1,                      \
+		      .stdin_fd = -1,                       \
+		      .stdout_fd = -1,                      \
+		      .stderr_fd = -1,                      \
+		      .tty_fd = -1,                         \
+		      .shm_fd = -1,                         \
+		      .view_fds = {-1, -1, -1, -1, -1, -1}, \
 		      .uid_lock_fd = -1})
 
-/* Starts building: returns when the child is cloned and goes on by itself. cgroup_fd: the group to
- * clone it into (cgroup_clone_fd()), or -1. If plan->join_cgroup, isolation_join() must follow. On
- * failure isolation_done() is still to be called. */
-int isolation_start(const struct plan *plan, int cgroup_fd, struct box *ret,
-		    struct pale_err *err) _must_check_;
+/* Starts building: returns when the child is cloned and goes on by itself. placeholders: what the
+ * box has of each secret of plan->network, borrowed until it stands at its gate; NULL without
+ * secrets. cgroup_fd: the group to clone it into (cgroup_clone_fd()), or -1. If plan->join_cgroup,
+ * isolation_join() must follow. On failure isolation_done() is still to be called. */
+int isolation_start(const struct plan *plan, const char *const *placeholders, int cgroup_fd,
+		    struct box *ret, struct pale_err *err) _must_check_;
 /* Hands over the descriptors by which the child puts itself into its groups (cgroup_join_fds()). */
 int isolation_join(struct box *box, const int *fds, size_t n, struct pale_err *err) _must_check_;
 /* Waits until its network namespace is made (or it failed). That and its mounts take the most time,
  * and two processors are then busy: what the caller does in that time would hold them up. */
 void isolation_yield(const struct box *box);
+/* With a network: waits until its sockets are here (box->egress_fds). */
+int isolation_network(struct box *box, struct pale_err *err) _must_check_;
 /* Waits until it stands at its gate, fully confined (or failed: then err is the child's). */
 int isolation_ready(const struct plan *plan, struct box *box, struct pale_err *err) _must_check_;
 /* Opens the gate. */

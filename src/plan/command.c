@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "plan/interpreter.h"
+#include "plan/trust.h"
 
 #define STAGE	 "plan"
 #define MAX_CODE (16u << 20) /* of a script's text in the audit log */
@@ -72,6 +73,7 @@ static int make_env(struct plan *p, const struct plan_request *req, const struct
 {
 	_cleanup_buf_ struct buf path = BUF_INIT(65536);
 	const char *term = env_get(req->env, "TERM"), *columns = env_get(req->env, "COLORTERM");
+	const char *name, *value;
 	struct list l = {0};
 	int r;
 
@@ -101,6 +103,11 @@ static int make_env(struct plan *p, const struct plan_request *req, const struct
 		r = env_set(&l, "COLORTERM", columns, err);
 	for (size_t i = 0; r == 0 && i < t->nenv; i++)
 		r = env_set(&l, t->env[i].name, t->env[i].value, err);
+	for (size_t i = 0; r == 0 && (name = trust_variable(p, i, &value)); i++)
+		r = env_set(&l, name, value, err);
+	for (size_t i = 0; r == 0 && p->network && i < p->network->nsecrets; i++)
+		if (p->network->secrets[i].env)
+			r = env_set(&l, p->network->secrets[i].env, PLAN_PLACEHOLDER, err);
 	for (size_t i = 0; r == 0 && i < req->policy->nenv; i++)
 		r = env_set(&l, req->policy->env[i].name, req->policy->env[i].value, err);
 	p->command.env = l.items;

@@ -15,6 +15,7 @@
 #include "base/num.h"
 #include "base/str.h"
 #include "plan/etc.h"
+#include "plan/trust.h"
 #include "plan/view.h"
 
 #define STAGE "plan"
@@ -614,9 +615,9 @@ static int emit_proc(struct layout *l, struct pale_err *err)
 static int emit_views(struct layout *l, struct pale_err *err)
 {
 	static const char *const lists[] = {"online", "present", "possible"};
-	static const char *const covers[VIEW_COUNT] = {[VIEW_MEMINFO] = "/proc/meminfo",
-						       [VIEW_CPUINFO] = "/proc/cpuinfo",
-						       [VIEW_STAT] = "/proc/stat"};
+	static const char *const covers[VIEWS_OF_MACHINE] = {[VIEW_MEMINFO] = "/proc/meminfo",
+							     [VIEW_CPUINFO] = "/proc/cpuinfo",
+							     [VIEW_STAT] = "/proc/stat"};
 	struct plan *p = l->plan;
 	_cleanup_buf_ struct buf cpus = BUF_INIT(256);
 	struct step *s;
@@ -634,7 +635,7 @@ static int emit_views(struct layout *l, struct pale_err *err)
 			return err_nomem(err, STAGE);
 		s->mode = 0444;
 	}
-	for (unsigned i = 0; r == 0 && i < VIEW_COUNT && p->profile != PROFILE_NESTED; i++) {
+	for (unsigned i = 0; r == 0 && i < VIEWS_OF_MACHINE && p->profile != PROFILE_NESTED; i++) {
 		s = plan_add_step(p, STEP_COVER, NULL, covers[i], NULL);
 		if (!s)
 			return err_nomem(err, STAGE);
@@ -646,6 +647,37 @@ static int emit_views(struct layout *l, struct pale_err *err)
 	    !plan_add_step(p, STEP_HIDE, NULL, "/proc/keys", NULL))
 		return err_nomem(err, STAGE);
 	return r;
+}
+
+/* The files that hold placeholders of secrets. */
+static int emit_secrets(struct layout *l, struct pale_err *err)
+{
+	const struct policy_network *n = l->plan->network;
+	struct step *s;
+
+	for (size_t i = 0; n && i < n->nsecrets; i++) {
+		const char *path = n->secrets[i].file;
+		int r;
+
+		if (!path)
+			continue;
+		for (size_t j = 0; j < l->n; j++)
+			if (place_within(path, l->places[j].path))
+				return err_set(err, PALE_E_POLICY, STAGE, 0,
+					       "%s: the file %s of a secret would lie in %s, which "
+					       "is mounted; name one elsewhere, such as under /run",
+					       n->secrets[i].where, QUOTED(path),
+					       QUOTED(l->places[j].path));
+		r = make_parents(l, path, NULL, err);
+		if (r < 0)
+			return r;
+		s = plan_add_step(l->plan, STEP_FILE, NULL, path, PLAN_PLACEHOLDER);
+		if (!s)
+			return err_nomem(err, STAGE);
+		s->mode = 0444;
+		s->secret = (unsigned)i + 1;
+	}
+	return 0;
 }
 
 /* The disk limit is divided: what sized places take is not the others' any more. */
@@ -741,6 +773,10 @@ int layout_make(struct plan *p, const struct policy *policy, const struct toolch
 		r = emit_proc(&l, err);
 	if (r == 0)
 		r = emit_views(&l, err);
+	if (r == 0)
+		r = trust_steps(p, err);
+	if (r == 0)
+		r = emit_secrets(&l, err);
 	for (size_t i = 0; r == 0 && i < l.n; i++)
 		r = emit_place(&l, &l.places[i], sized_inodes, err);
 	if (r == 0)

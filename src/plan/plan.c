@@ -11,6 +11,7 @@
 #include "confine/seccomp.h"
 #include "plan/command.h"
 #include "plan/layout.h"
+#include "plan/network.h"
 #include "plan/promise.h"
 
 #define STAGE "plan"
@@ -71,6 +72,9 @@ void plan_free(struct plan *p)
 	free_strings(p->command.env);
 	free(p->command.cwd);
 	free(p->command.code);
+	free(p->network_text);
+	free(p->ca_bundle);
+	free(p->java_store);
 	free(p->user);
 	free(p->home);
 	free(p);
@@ -193,10 +197,6 @@ int plan_make(const struct plan_request *req, struct plan **ret, struct pale_err
 		r = policy_check(req->policy, err);
 	if (r == 0)
 		r = policy_check_whole(req->policy, err);
-	if (r == 0 && network_wanted(&req->policy->network))
-		r = err_set(err, PALE_E_HOST, STAGE, 0,
-			    "nothing here can keep the rules of network.allow yet: a box has "
-			    "loopback only; leave them out");
 	if (r == 0)
 		r = set_identity(p, req->policy, err);
 	if (r < 0)
@@ -204,6 +204,8 @@ int plan_make(const struct plan_request *req, struct plan **ret, struct pale_err
 	set_confinement(p, req->policy, req);
 	set_limits(p, req->policy);
 	r = check_enforceable(p, err);
+	if (r == 0)
+		r = network_plan(p, req->policy, err);
 	if (r == 0)
 		r = set_rlimits(p, err);
 	if (r == 0)
@@ -265,7 +267,7 @@ int plan_digest(const struct plan *p, char ret[static 65], struct pale_err *err)
 			s->mode,
 			(uint64_t)s->own | (uint64_t)s->device << 1 | (uint64_t)s->is_file << 2 |
 				(uint64_t)s->nested << 3 | (uint64_t)s->swap_owner << 4 |
-				(uint64_t)s->real << 5};
+				(uint64_t)s->real << 5 | (uint64_t)s->secret << 6};
 
 		put_numbers(&b, numbers, ARRAY_SIZE(numbers));
 		put(&b, s->source);
@@ -288,6 +290,10 @@ int plan_digest(const struct plan *p, char ret[static 65], struct pale_err *err)
 	put(&b, p->command.program);
 	put_list(&b, p->command.argv);
 	put_list(&b, p->command.env);
+	if (p->network) {
+		put(&b, nft_set_name(p->nft));
+		put(&b, p->network_text);
+	}
 	put(&b, p->command.cwd);
 	if (b.failed)
 		return err_nomem(err, STAGE);

@@ -25,6 +25,13 @@
 #define PLAN_SCRATCH ".."
 #define PLAN_DATA    "../data" /* the one tmpfs that holds what is writable */
 
+/* Where the broker opens TLS: its certificate authority, and the bundle with it if the host has no
+ * bundle. */
+#define TRUST_ALONE	 "/etc/pale-ca.pem"
+#define TRUST_BUNDLE	 "/etc/pale-ca-bundle.pem"
+/* What stands in the plan for the placeholder of a secret, which differs from run to run. */
+#define PLAN_PLACEHOLDER "(a placeholder of this run)"
+
 enum step_type {
 	STEP_ROOT,     /* the scratch tmpfs, and in it the new root */
 	STEP_DATA,     /* tmpfs at PLAN_DATA: size_bytes, inodes */
@@ -53,8 +60,9 @@ struct step {
 	uint64_t size_bytes, inodes;
 	unsigned index;
 	unsigned mode;
-	bool own;    /* belongs to the box's user, not to its root */
-	bool device; /* a device node: devices stay usable on this one mount */
+	unsigned secret; /* STEP_FILE: its content is the placeholder of secret - 1; 0: of none */
+	bool own;	 /* belongs to the box's user, not to its root */
+	bool device;	 /* a device node: devices stay usable on this one mount */
 	bool is_file;
 	bool nested;	 /* target lies in a mounted host directory: resolve it without links */
 	bool swap_owner; /* root: the source's owner appears as the box's user */
@@ -63,7 +71,17 @@ struct step {
 
 /* What tells programs how large the machine is, told for the box by the supervisor while it runs.
  */
-enum plan_view { VIEW_MEMINFO, VIEW_CPUINFO, VIEW_STAT, VIEW_COUNT };
+enum plan_view {
+	VIEW_MEMINFO,
+	VIEW_CPUINFO,
+	VIEW_STAT,
+	VIEWS_OF_MACHINE,
+	/* Where the broker opens TLS: */
+	VIEW_CA_BUNDLE = VIEWS_OF_MACHINE, /* the host's certificate authorities and its own */
+	VIEW_CA,			   /* its own alone */
+	VIEW_JAVA,			   /* the bundle as Java reads it */
+	VIEW_COUNT
+};
 
 /* A promise, one line of `pale explain`. */
 enum axis { AXIS_FILES, AXIS_NETWORK, AXIS_KERNEL, AXIS_RESOURCES };
@@ -146,8 +164,13 @@ struct plan {
 	bool events;			      /* a seccomp listener reports what was refused */
 	unsigned seccomp_watch;		      /* enum seccomp_watch */
 	const struct policy_network *network; /* the policy's (borrowed), if it wants more than
-						 loopback; or NULL */
-	enum nft_set nft;  /* with a network: how connections come to the broker */
+						 loopback; or NULL, then nothing of it is set: */
+	char *network_text;		      /* its canonical JSON */
+	enum nft_set nft;		      /* how connections come to the broker */
+	bool intercepts;		      /* the broker may open TLS */
+	char *ca_bundle;   /* then: the host's certificate authorities, which the box sees with the
+			      broker's; TRUST_BUNDLE if the host has none */
+	char *java_store;  /* likewise as Java reads them; or NULL */
 	unsigned affinity; /* processors the box may run on; 0: all */
 };
 

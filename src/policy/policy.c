@@ -448,9 +448,10 @@ static json_t *json_group(const struct policy *p, const char *group)
 	return NULL;
 }
 
-int policy_to_json(const struct policy *p, char **ret, struct pale_err *err)
+static int group_to_json(const struct policy *p, const char *group, char **ret,
+			 struct pale_err *err)
 {
-	json_t *j = json_group(p, "");
+	json_t *j = json_group(p, group);
 	char *text = j ? json_dumps(j, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
 
 	json_decref(j);
@@ -458,6 +459,16 @@ int policy_to_json(const struct policy *p, char **ret, struct pale_err *err)
 		return err_nomem(err, "policy");
 	*ret = text;
 	return 0;
+}
+
+int policy_to_json(const struct policy *p, char **ret, struct pale_err *err)
+{
+	return group_to_json(p, "", ret, err);
+}
+
+int policy_network_to_json(const struct policy *p, char **ret, struct pale_err *err)
+{
+	return group_to_json(p, "network", ret, err);
 }
 
 int policy_digest(const struct policy *p, char ret[static 65], struct pale_err *err)

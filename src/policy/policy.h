@@ -142,6 +142,8 @@ int policy_widened(const struct policy *file, const struct policy *flags, char l
  * hashed and what another process is given; loading it gives the same policy. Owned by the caller.
  */
 int policy_to_json(const struct policy *p, char **ret, struct pale_err *err) _must_check_;
+/* The same of its network part alone. */
+int policy_network_to_json(const struct policy *p, char **ret, struct pale_err *err) _must_check_;
 /* The same as YAML for people, in the order of the options table. */
 int policy_to_yaml(const struct policy *p, char **ret, struct pale_err *err) _must_check_;
 /* SHA-256 of the canonical text in hex. */

@@ -1,42 +1,28 @@
 /* Attempts: see events.h. In the supervisor; everything named here comes from the box, is bounded,
  * and goes through audit_text() before it is written. */
-#include "events.h"
+#include "supervise/events_internal.h"
 
 #include <string.h>
 
 #include "base/str.h"
 
-#define STAGE "supervise"
-#define MAX_LIST                                                                                \
-	128 /* different attempts of a kind in the result; the log has them all, or their exact \
-	       counts */
 #define MAX_LOOKUPS 256 /* different names told singly */
-
-struct events {
-	struct audit *log;
-	json_t *blocked; /* array of objects; the key that makes them alike is "key" until the end
-			  */
-	json_t *keys;	 /* key -> index */
-	json_t *lookups; /* name -> times asked beyond the first */
-	uint64_t more_lookups;
-	size_t listed[NOTIFY_KINDS + 1]; /* by enum notify_kind; DNS last */
-	uint64_t unlisted;
-	struct pale_err error;
-};
 
 int events_new(struct audit *log, struct events **ret, struct pale_err *err)
 {
 	struct events *e = calloc(1, sizeof(*e));
 
 	if (!e)
-		return err_nomem(err, STAGE);
+		return err_nomem(err, EVENTS_STAGE);
 	e->log = log;
 	e->blocked = json_array();
 	e->keys = json_object();
 	e->lookups = json_object();
+	e->used = json_array();
+	e->used_keys = json_object();
 	*ret = e;
-	if (!e->blocked || !e->keys || !e->lookups)
-		return err_nomem(err, STAGE);
+	if (!e->blocked || !e->keys || !e->lookups || !e->used || !e->used_keys)
+		return err_nomem(err, EVENTS_STAGE);
 	return 0;
 }
 
@@ -47,10 +33,12 @@ void events_free(struct events *e)
 	json_decref(e->blocked);
 	json_decref(e->keys);
 	json_decref(e->lookups);
+	json_decref(e->used);
+	json_decref(e->used_keys);
 	free(e);
 }
 
-static void append(struct events *e, const char *stage, const char *name, json_t *body)
+void events_append(struct events *e, const char *stage, const char *name, json_t *body)
 {
 	struct pale_err err;
 
@@ -58,19 +46,19 @@ static void append(struct events *e, const char *stage, const char *name, json_t
 		e->error = err;
 }
 
-static void set_text(json_t *o, const char *key, const char *s, size_t max)
+void events_text(json_t *o, const char *key, const char *s, size_t max)
 {
 	if (*s)
 		json_object_set_new(o, key, audit_text(s, strlen(s), max));
 }
 
 /* One line of the result's list: count is all so far of its key. */
-static void list(struct events *e, int kind, const char *key, json_t *entry, uint64_t count)
+void events_list(struct events *e, int kind, const char *key, json_t *entry, uint64_t count)
 {
 	json_t *index = json_object_get(e->keys, key);
 
 	/* A share for each kind: noise of one must not push another out. */
-	if (!index && e->listed[kind] == MAX_LIST) {
+	if (!index && e->listed[kind] == EVENTS_MAX_LIST) {
 		e->unlisted++;
 		json_decref(entry);
 		return;
@@ -85,6 +73,15 @@ static void list(struct events *e, int kind, const char *key, json_t *entry, uin
 	json_array_append_new(e->blocked, entry);
 }
 
+uint64_t events_listed(const struct events *e, const char *key)
+{
+	json_t *index = json_object_get(e->keys, key);
+	json_t *entry =
+		index ? json_array_get(e->blocked, (size_t)json_integer_value(index)) : NULL;
+
+	return (uint64_t)json_integer_value(json_object_get(entry, "count"));
+}
+
 static const char *program_of(const struct notify_event *event)
 {
 	return event->exe[0] ? event->exe : event->comm;
@@ -92,18 +89,18 @@ static const char *program_of(const struct notify_event *event)
 
 static void add_what(json_t *o, const struct notify_event *event)
 {
-	set_text(o, "call", event->call, 64);
-	set_text(o, "detail", event->detail, 64);
-	set_text(o, "op", notify_op_name(event->op), 64);
-	set_text(o, "program", program_of(event), 256);
+	events_text(o, "call", event->call, 64);
+	events_text(o, "detail", event->detail, 64);
+	events_text(o, "op", notify_op_name(event->op), 64);
+	events_text(o, "program", program_of(event), 256);
 	if (event->kind == NOTIFY_NETWORK) {
-		set_text(o, "address", event->address, 64);
+		events_text(o, "address", event->address, 64);
 		if (event->port)
 			json_object_set_new(o, "port", json_integer(event->port));
-		set_text(o, "protocol", event->protocol, 16);
+		events_text(o, "protocol", event->protocol, 16);
 	}
 	if (event->kind == NOTIFY_FILE)
-		set_text(o, "path", event->path, NOTIFY_PATH_SIZE);
+		events_text(o, "path", event->path, NOTIFY_PATH_SIZE);
 	if (event->error) {
 		const char *name = strerrorname_np(event->error);
 
@@ -126,9 +123,9 @@ void events_notify(struct events *e, const struct notify_event *event)
 	if (event->pid)
 		json_object_set_new(body, "pid", json_integer(event->pid));
 	if (event->comm[0] && event->exe[0])
-		set_text(body, "comm", event->comm, 64);
-	append(e, event->is_total ? "supervise" : "confine",
-	       event->is_total ? "events.suppressed" : names[event->kind], body);
+		events_text(body, "comm", event->comm, 64);
+	events_append(e, event->is_total ? "supervise" : "confine",
+		      event->is_total ? "events.suppressed" : names[event->kind], body);
 
 	json_object_set_new(entry, "kind", json_string(kinds[event->kind]));
 	add_what(entry, event);
@@ -139,8 +136,8 @@ void events_notify(struct events *e, const struct notify_event *event)
 	str_escape(&key, event->path, strlen(event->path));
 	buf_adds(&key, "/");
 	str_escape(&key, program_of(event), strlen(program_of(event)));
-	list(e, (int)event->kind, key.data, entry,
-	     event->is_overflow ? event->count : event->total);
+	events_list(e, (int)event->kind, key.data, entry,
+		    event->is_overflow ? event->count : event->total);
 }
 
 void events_lookup(struct events *e, const struct init_message *m, const char *program)
@@ -165,16 +162,16 @@ void events_lookup(struct events *e, const struct init_message *m, const char *p
 		json_object_set_new(body, "name",
 				    audit_text(m->text, m->text_len, sizeof(m->text)));
 		json_object_set_new(body, "type", json_integer(m->type));
-		set_text(body, "program", program, 256);
-		append(e, "init", "dns.blocked", body);
+		events_text(body, "program", program, 256);
+		events_append(e, "init", "dns.blocked", body);
 	}
 	entry = json_object();
 	json_object_set_new(entry, "kind", json_string("dns"));
 	json_object_set_new(entry, "name", audit_text(m->text, m->text_len, sizeof(m->text)));
-	set_text(entry, "program", program, 256);
+	events_text(entry, "program", program, 256);
 	buf_addf(&key, "dns/%s", name.data);
-	list(e, NOTIFY_KINDS, key.data, entry,
-	     (uint64_t)(times ? json_integer_value(times) + 2 : 1));
+	events_list(e, EVENTS_DNS, key.data, entry,
+		    (uint64_t)(times ? json_integer_value(times) + 2 : 1));
 }
 
 void events_flush(struct events *e)
@@ -186,15 +183,15 @@ void events_flush(struct events *e)
 	{
 		if (json_integer_value(times) == 0)
 			continue;
-		append(e, "supervise", "events.suppressed",
-		       json_pack("{ss ss sI}", "of", "dns.blocked", "key", name, "count",
-				 json_integer_value(times)));
+		events_append(e, "supervise", "events.suppressed",
+			      json_pack("{ss ss sI}", "of", "dns.blocked", "key", name, "count",
+					json_integer_value(times)));
 	}
 	json_object_clear(e->lookups);
 	if (e->more_lookups)
-		append(e, "supervise", "events.suppressed",
-		       json_pack("{ss ss sI}", "of", "dns.blocked", "key", "other names", "count",
-				 (json_int_t)e->more_lookups));
+		events_append(e, "supervise", "events.suppressed",
+			      json_pack("{ss ss sI}", "of", "dns.blocked", "key", "other names",
+					"count", (json_int_t)e->more_lookups));
 	e->more_lookups = 0;
 }
 

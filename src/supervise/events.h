@@ -5,7 +5,9 @@
 
 #include "audit/audit.h"
 #include "base/err.h"
+#include "egress/wire.h"
 #include "init/protocol.h"
+#include "policy/network.h"
 #include "supervise/notify.h"
 
 struct events; /* opaque */
@@ -17,6 +19,9 @@ void events_free(struct events *e);
 void events_notify(struct events *e, const struct notify_event *event);
 /* A name that was asked for; hostile, and already checked for its length. program may be empty. */
 void events_lookup(struct events *e, const struct init_message *m, const char *program);
+/* What the egress broker tells, every field checked. program may be empty. */
+void events_egress(struct events *e, const struct policy_network *n, const struct egress_event *ev,
+		   const char *program);
 /* Writes the totals of what was not told singly. */
 void events_flush(struct events *e);
 
@@ -24,3 +29,7 @@ void events_flush(struct events *e);
 int events_failed(const struct events *e, struct pale_err *err);
 /* The list for the result: {kind, ..., count}. A new reference. */
 json_t *events_blocked(const struct events *e);
+/* What of the network was used: {connections, requests, bytes_out, bytes_in, used}. A new
+ * reference.
+ */
+json_t *events_network(const struct events *e);

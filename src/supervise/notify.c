@@ -31,8 +31,17 @@
 #endif
 #define X32_BIT 0x40000000
 
+/* Who connects, by the socket: the last ones, in a ring. */
+#define CLIENTS 1024
+struct client {
+	uint32_t inode;
+	char program[252];
+};
+
 struct notify {
 	struct notify_config config;
+	struct client *clients; /* with network rules */
+	size_t nclients;	/* ever */
 	struct notify_rate *rate;
 	struct notify_mounts *mounts; /* only where files are watched */
 	struct seccomp_notif *req;    /* as large as this kernel wants them */
@@ -81,7 +90,9 @@ int notify_new(const struct notify_config *config, struct notify **ret, struct p
 	n->req = calloc(1, n->req_size);
 	n->resp = calloc(1, n->resp_size);
 	n->rate = notify_rate_new();
-	if (!n->req || !n->resp || !n->rate) {
+	if (n->config.network)
+		n->clients = calloc(CLIENTS, sizeof(*n->clients));
+	if (!n->req || !n->resp || !n->rate || (n->config.network && !n->clients)) {
 		notify_free(n);
 		return err_nomem(err, "supervise");
 	}
@@ -111,6 +122,7 @@ void notify_free(struct notify *n)
 	notify_mounts_free(n->mounts);
 	free(n->req);
 	free(n->resp);
+	free(n->clients);
 	free(n);
 }
 
@@ -215,7 +227,7 @@ static int decide(struct notify_call *call)
 			call->answered = r == 0;
 			return r == -EFAULT ? EFAULT : 0;
 		} else if (notify_is_net(d->nr)) {
-			notify_net(call);
+			return notify_net(call, n->config.network);
 		} else {
 			notify_file(call, n->config.root, n->mounts);
 		}
@@ -306,4 +318,35 @@ void notify_resolver(const struct notify_call *call)
 const char *notify_last_resolver(const struct notify *n)
 {
 	return n->resolver;
+}
+
+void notify_connects(const struct notify_call *call, int fd)
+{
+	struct notify *n = call->n;
+	struct client *c = &n->clients[n->nclients % CLIENTS];
+	char name[32], link[64];
+	unsigned long inode;
+
+	snprintf(name, sizeof(name), "fd/%d", fd);
+	if (notify_read_link(call->pid, name, link, sizeof(link)) < 0 ||
+	    sscanf(link, "socket:[%lu]", &inode) != 1)
+		return;
+	/* Without the program it would be of no use, and a read of its name more. */
+	if (notify_read_link(call->pid, "exe", c->program, sizeof(c->program)) < 0)
+		return;
+	c->inode = (uint32_t)inode;
+	n->nclients++;
+}
+
+const char *notify_client(const struct notify *n, uint32_t inode)
+{
+	size_t kept = n->nclients < CLIENTS ? n->nclients : CLIENTS;
+
+	for (size_t i = 1; n->clients && inode && i <= kept; i++) {
+		const struct client *c = &n->clients[(n->nclients - i) % CLIENTS];
+
+		if (c->inode == inode)
+			return c->program;
+	}
+	return "";
 }

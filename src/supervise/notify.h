@@ -1,9 +1,11 @@
 /* The supervisor's side of the seccomp listener: what the box's processes tried, and the answers.
  *
  * Every call that the filter refuses or reports stops until it is answered here. Refused calls get
- * the errno of the table; reported ones always go on: files and network are held by mounts,
- * Landlock and the empty network namespace, never by what is read here, because a process can
- * change its memory after it has been looked at. */
+ * the errno of the table; reported ones go on: files and network are held by mounts, Landlock and
+ * the network namespace, which is empty or ends in the egress broker, never by what is read here,
+ * because a process can change its memory after it has been looked at. The one exception is a
+ * courtesy: with network rules, an address that no rule covers is refused at once (EACCES, as by a
+ * firewall), where the broker would refuse it later. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,6 +14,7 @@
 
 #include "base/err.h"
 #include "confine/seccomp.h"
+#include "policy/network.h"
 
 enum notify_kind {
 	NOTIFY_CALL,	/* a refused system call */
@@ -72,8 +75,9 @@ struct notify_config {
 	unsigned watch;
 	int root; /* O_PATH descriptor of the box's root, to resolve paths in; borrowed; -1: that of
 		   * the process in question */
-	uint64_t memory_bytes; /* what sysinfo() tells; 0: what the kernel says */
-	unsigned singly;       /* events that are alike are told singly up to this many; 0: 20 */
+	const struct policy_network *network; /* the rules, borrowed; NULL: there are none */
+	uint64_t memory_bytes;		      /* what sysinfo() tells; 0: what the kernel says */
+	unsigned singly; /* events that are alike are told singly up to this many; 0: 20 */
 	notify_sink *sink;
 	notify_output *on_output_write; /* may be NULL */
 	void *arg;
@@ -99,6 +103,10 @@ void notify_flush(struct notify *n);
 /* The program that last turned to port 53 of loopback, where the box's first process answers name
  * lookups: hostile bytes, NUL-terminated; "" if there was none. */
 const char *notify_last_resolver(const struct notify *n);
+
+/* With network rules: the program that connected with the socket of this inode (struct
+ * egress_event); likewise hostile. "" if that is not known, or long ago. */
+const char *notify_client(const struct notify *n, uint32_t inode);
 
 /* How many calls were answered so far. */
 uint64_t notify_answered(const struct notify *n);

@@ -32,7 +32,8 @@ const char *notify_read_protocol(pid_t pid, int fd);
 ssize_t notify_read_link(pid_t pid, const char *name, char *ret, size_t size) _must_check_;
 
 /* notify_net.c and notify_file.c: call notify_report() for what is worth an event. */
-void notify_net(struct notify_call *call);
+/* The errno to answer with, or 0: let it go on. */
+int notify_net(struct notify_call *call, const struct policy_network *network);
 void notify_file(struct notify_call *call, int root, const struct notify_mounts *mounts);
 bool notify_is_net(int nr);
 bool notify_is_output(int nr);
@@ -53,6 +54,8 @@ void notify_detail(int nr, const uint64_t args[6], char *ret, size_t size);
 /* notify.c: fills in call and program, and counts and tells the event. Not if the process has gone
  * since: what was read may then be another's. */
 void notify_report(struct notify_call *call, struct notify_event *ev);
+/* This process is about to connect with its descriptor fd. */
+void notify_connects(const struct notify_call *call, int fd);
 /* This process is about to ask the box's resolver for a name. */
 void notify_resolver(const struct notify_call *call);
 /* Whether the process still waits for the answer, so that its number is its own. */

@@ -1,5 +1,6 @@
 /* Network calls of the box: where they wanted to go. In the supervisor; every address is hostile.
- * Loopback and Unix sockets stay in the box and are no events. */
+ * Loopback and Unix sockets stay in the box and are no events. With network rules, what leads to
+ * the broker is the broker's to tell, and only remembered with its program. */
 #include "supervise/notify_internal.h"
 
 #include <arpa/inet.h>
@@ -10,6 +11,7 @@
 #include <sys/syscall.h>
 
 #include "base/cleanup.h"
+#include "egress/wire.h"
 
 /* Of one sendmmsg(): the rest is not looked at. */
 #define MAX_MESSAGES 16
@@ -32,91 +34,177 @@ static bool is_loopback4(uint32_t host_order)
 	return host_order >> 24 == 127 || host_order == 0;
 }
 
-/* False: nothing to tell. */
-static bool describe(const union address *a, size_t len, struct notify_event *ev)
+/* Where a call goes: an Internet address, unmapped, or something else. */
+struct target {
+	int family; /* AF_INET, AF_INET6; 0: nothing that leaves the process's machine */
+	union {
+		struct in_addr v4;
+		struct in6_addr v6;
+	};
+	uint16_t port;
+	bool loopback;
+	bool other; /* of a family that has no business here */
+};
+
+static struct target target_of(const union address *a, size_t len)
 {
+	struct target t = {0};
+
 	if (len < sizeof(sa_family_t))
-		return false;
+		return t;
 	switch (a->sa.sa_family) {
 	case AF_UNSPEC: /* takes a datagram socket's peer away */
 	case AF_UNIX:
-	case AF_NETLINK: return false;
+	case AF_NETLINK: return t;
 	case AF_INET:
-		if (len < sizeof(a->in) || is_loopback4(ntohl(a->in.sin_addr.s_addr)))
-			return false;
-		inet_ntop(AF_INET, &a->in.sin_addr, ev->address, sizeof(ev->address));
-		ev->port = ntohs(a->in.sin_port);
-		return true;
-	case AF_INET6: {
-		const struct in6_addr *ip = &a->in6.sin6_addr;
-		uint32_t last;
-
+		if (len < sizeof(a->in))
+			return t;
+		t.family = AF_INET;
+		t.v4 = a->in.sin_addr;
+		t.port = ntohs(a->in.sin_port);
+		break;
+	case AF_INET6:
 		/* Without the scope, as the kernel's older callers pass it. */
 		if (len < offsetof(struct sockaddr_in6, sin6_scope_id))
-			return false;
-		memcpy(&last, ip->s6_addr + 12, 4);
-		if (IN6_IS_ADDR_LOOPBACK(ip) || IN6_IS_ADDR_UNSPECIFIED(ip) ||
-		    (IN6_IS_ADDR_V4MAPPED(ip) && is_loopback4(ntohl(last))))
-			return false;
-		if (IN6_IS_ADDR_V4MAPPED(ip))
-			inet_ntop(AF_INET, ip->s6_addr + 12, ev->address, sizeof(ev->address));
+			return t;
+		t.port = ntohs(a->in6.sin6_port);
+		t.family = IN6_IS_ADDR_V4MAPPED(&a->in6.sin6_addr) ? AF_INET : AF_INET6;
+		if (t.family == AF_INET)
+			memcpy(&t.v4, a->in6.sin6_addr.s6_addr + 12, 4);
 		else
-			inet_ntop(AF_INET6, ip, ev->address, sizeof(ev->address));
-		ev->port = ntohs(a->in6.sin6_port);
-		return true;
+			t.v6 = a->in6.sin6_addr;
+		break;
+	default: t.other = true; return t;
 	}
-	default:
-		snprintf(ev->address, sizeof(ev->address), "family %u", a->sa.sa_family);
-		return true;
-	}
+	t.loopback = t.family == AF_INET
+			     ? is_loopback4(ntohl(t.v4.s_addr))
+			     : IN6_IS_ADDR_LOOPBACK(&t.v6) || IN6_IS_ADDR_UNSPECIFIED(&t.v6);
+	return t;
 }
 
-static void tell(struct notify_call *call, uint64_t address, uint64_t len, bool connects)
+static bool in_range(const struct target *t, const char *first, unsigned bits)
+{
+	struct network_cidr range = {.family = t->family, .bits = bits};
+
+	return inet_pton(t->family, first, &range.address) == 1 &&
+	       network_cidr_contains(&range, t->family, &t->v6);
+}
+
+/* The box's own address, or one that stands for a name: those are the broker's to tell. */
+static bool is_inside(const struct target *t)
+{
+	return t->family == AF_INET
+		       ? in_range(t, EGRESS_OWN4, 32) || in_range(t, EGRESS_SYNTHETIC4, 16)
+		       : in_range(t, EGRESS_OWN6, 128) || in_range(t, EGRESS_SYNTHETIC6, 112);
+}
+
+static bool is_covered(const struct policy_network *network, const struct target *t,
+		       const char *protocol)
+{
+	const struct network_question q = {.family = t->family, .address = &t->v6, .port = t->port};
+	struct network_answer a;
+
+	/* What is spoken over TCP shows later. A rule that denies is the broker's to tell. */
+	if (strcmp(protocol, "udp") == 0) {
+		struct network_question udp = q;
+
+		udp.protocol = NETWORK_UDP;
+		a = network_ask(network, &udp);
+	} else {
+		a = network_ask(network, &q);
+	}
+	return a.allowed;
+}
+
+static void describe(const struct target *t, const union address *a, struct notify_event *ev)
+{
+	if (t->other)
+		snprintf(ev->address, sizeof(ev->address), "family %u", a->sa.sa_family);
+	else
+		inet_ntop(t->family, &t->v6, ev->address, sizeof(ev->address));
+	ev->port = t->port;
+}
+
+/* EACCES for what is refused at once, else 0. */
+static int tell(struct notify_call *call, const struct policy_network *network, uint64_t address,
+		uint64_t len, bool connects)
 {
 	union address a = {0};
-	struct notify_event *ev = notify_scratch(call->n);
+	struct notify_event *ev;
+	struct target t;
+	const char *protocol;
+	int fd = (int)call->args[0];
 
 	if (!address)
-		return;
+		return 0;
 	if (len > sizeof(a))
 		len = sizeof(a); /* the kernel refuses longer ones */
 	if (notify_read(call->pid, address, &a, (size_t)len) < 0)
-		return;
-	if (a.sa.sa_family == AF_INET && is_loopback4(ntohl(a.in.sin_addr.s_addr)) &&
-	    ntohs(a.in.sin_port) == 53)
+		return 0;
+	t = target_of(&a, (size_t)len);
+	if (t.port == 53 && (network || (t.family == AF_INET && t.loopback)))
 		notify_resolver(call);
-	if (!describe(&a, (size_t)len, ev))
-		return;
+	if (!t.other && (!t.family || (t.loopback && !network)))
+		return 0;
+	if (network && !t.other) {
+		bool inside = t.loopback || is_inside(&t);
+
+		if (t.loopback && t.port != EGRESS_PROXY_PORT)
+			return 0;
+		if (t.port == 53)
+			return 0;
+		protocol = notify_read_protocol(call->pid, fd);
+		if (inside || is_covered(network, &t, protocol)) {
+			notify_connects(call, fd);
+			return 0;
+		}
+	} else {
+		protocol = notify_read_protocol(call->pid, fd);
+	}
+	ev = notify_scratch(call->n);
+	describe(&t, &a, ev);
 	ev->kind = NOTIFY_NETWORK;
 	ev->op = connects ? NOTIFY_OP_CONNECT : NOTIFY_OP_SEND;
-	ev->protocol = notify_read_protocol(call->pid, (int)call->args[0]);
-	if (connects && strcmp(ev->protocol, "udp") == 0)
+	ev->protocol = protocol;
+	if (connects && strcmp(protocol, "udp") == 0)
 		ev->op = NOTIFY_OP_PROBE;
+	/* A peer for a datagram socket is how programs ask for their own address, and costs
+	 * nothing: what is then sent meets nobody. */
+	if (network && ev->op != NOTIFY_OP_PROBE)
+		ev->error = EACCES;
 	notify_report(call, ev);
+	return network && ev->op != NOTIFY_OP_PROBE ? EACCES : 0;
 }
 
-static void tell_message(struct notify_call *call, uint64_t message)
+static int tell_message(struct notify_call *call, const struct policy_network *network,
+			uint64_t message)
 {
 	struct msghdr m;
 
 	/* The layout is the box's own: its filter lets no other architecture's call come here. */
-	if (notify_read(call->pid, message, &m, offsetof(struct msghdr, msg_iov)) == 0)
-		tell(call, (uint64_t)(uintptr_t)m.msg_name, m.msg_namelen, false);
+	if (notify_read(call->pid, message, &m, offsetof(struct msghdr, msg_iov)) < 0)
+		return 0;
+	return tell(call, network, (uint64_t)(uintptr_t)m.msg_name, m.msg_namelen, false);
 }
 
-void notify_net(struct notify_call *call)
+int notify_net(struct notify_call *call, const struct policy_network *network)
 {
 	const uint64_t *args = call->args;
 	uint32_t messages;
+	int r = 0;
 
 	switch (call->nr) {
-	case SYS_connect: tell(call, args[1], (uint32_t)args[2], true); return;
-	case SYS_sendto: tell(call, args[4], (uint32_t)args[5], false); return;
-	case SYS_sendmsg: tell_message(call, args[1]); return;
+	case SYS_connect: return tell(call, network, args[1], (uint32_t)args[2], true);
+	case SYS_sendto: return tell(call, network, args[4], (uint32_t)args[5], false);
+	case SYS_sendmsg: return tell_message(call, network, args[1]);
 	case SYS_sendmmsg:
 		messages = (uint32_t)args[2];
-		for (uint32_t i = 0; i < messages && i < MAX_MESSAGES; i++)
-			tell_message(call, args[1] + i * sizeof(struct mmsghdr));
-		return;
+		for (uint32_t i = 0; i < messages && i < MAX_MESSAGES; i++) {
+			int one = tell_message(call, network, args[1] + i * sizeof(struct mmsghdr));
+
+			r = r ? r : one;
+		}
+		break;
 	}
+	return r;
 }

@@ -56,6 +56,7 @@ struct result {
 	bool lost;	       /* something could not be collected or captured at all */
 	json_t *best_effort;   /* array: what is weaker than asked, and the policy let it be */
 	json_t *blocked;       /* array: what was attempted and refused, with counts */
+	json_t *network;       /* object: what of the network was used; NULL: there was none */
 	json_t *changes;       /* array: a summary an overlay */
 	json_t *collected;     /* array: a report a collected directory */
 	struct output *output; /* kept output, or NULL */

@@ -5,6 +5,7 @@
 
 #include "confine/cgroup.h"
 #include "isolation/isolation.h"
+#include "supervise/egress.h"
 #include "supervise/events.h"
 #include "supervise/notify.h"
 #include "supervise/streams.h"
@@ -24,7 +25,8 @@ struct run {
 	struct streams *streams;
 	struct events *events;
 	struct notify *notify;
-	struct usage *usage; /* the supervisor's own accounting, where no cgroup counts */
+	struct broker *broker; /* where the plan has a network */
+	struct usage *usage;   /* the supervisor's own accounting, where no cgroup counts */
 	struct terminal terminal;
 
 	struct event_base *base;

@@ -16,6 +16,7 @@
 #include "confine/seccomp.h"
 #include "init/protocol.h"
 #include "supervise/run.h"
+#include "supervise/trust.h"
 #include "supervise/views.h"
 
 #define STAGE	 "supervise"
@@ -243,6 +244,46 @@ static void on_attempt(void *arg, const struct notify_event *event)
 	events_notify(run->events, event);
 }
 
+/* Who it was, as far as the listener knows. */
+static const char *egress_program(const struct run *run, const struct egress_event *ev)
+{
+	if (!run->notify)
+		return "";
+	return ev->what == EGRESS_LOOKUP ? notify_last_resolver(run->notify)
+					 : notify_client(run->notify, ev->client);
+}
+
+static void on_egress_event(void *arg, const struct egress_event *ev)
+{
+	struct run *run = arg;
+
+	events_egress(run->events, run->plan->network, ev, egress_program(run, ev));
+}
+
+static void on_egress(evutil_socket_t fd, short what, void *arg)
+{
+	struct run *run = arg;
+	struct egress_event ev;
+	struct pale_err err;
+
+	(void)what;
+	/* The other events get their turn, however much the broker has to tell. */
+	for (int i = 0; i < 64; i++) {
+		int r = broker_take(run->broker, &ev, &err);
+
+		if (r == 0)
+			break;
+		if (r < 0) {
+			run_unwatch(run, fd);
+			run_fail(run, &err);
+			return;
+		}
+		on_egress_event(run, &ev);
+	}
+	if (events_failed(run->events, &err) < 0)
+		run_fail(run, &err);
+}
+
 static void before_output(void *arg, pid_t pid)
 {
 	struct run *run = arg;
@@ -413,9 +454,14 @@ static int build(struct run *run, struct pale_err *err)
 		if (r == 0)
 			r = make_cgroup(run, err);
 	}
+	if (r == 0 && plan->network)
+		r = broker_start(plan, &run->broker, err);
 	if (r == 0)
-		r = isolation_start(plan, run->cgroup ? cgroup_clone_fd(run->cgroup) : -1,
-				    &run->box, err);
+		r = isolation_start(plan, broker_placeholders(run->broker),
+				    run->cgroup ? cgroup_clone_fd(run->cgroup) : -1, &run->box,
+				    err);
+	if (r == 0 && plan->network)
+		r = broker_configure(run->broker, &run->box, run->req->own_process, err);
 	if (r == 0)
 		r = open_log(run, err);
 	if (r == 0 && systemd)
@@ -430,6 +476,10 @@ static int build(struct run *run, struct pale_err *err)
 		r = audit_sync_begin(run->log, err);
 	if (r == 0)
 		isolation_yield(&run->box);
+	if (r == 0 && plan->network)
+		r = isolation_network(&run->box, err);
+	if (r == 0 && plan->network)
+		r = broker_connect(run->broker, &run->box, err);
 	if (r == 0)
 		r = make_loop(run, err);
 	if (r == 0)
@@ -440,6 +490,10 @@ static int build(struct run *run, struct pale_err *err)
 		r = supervise_recover(err);
 	if (r >= 0)
 		r = isolation_ready(plan, &run->box, err);
+	if (r == 0 && plan->network)
+		r = broker_ready(run->broker, err);
+	if (r == 0 && plan->intercepts)
+		r = trust_views(plan, broker_ca(run->broker), &views, err);
 	if (r == 0)
 		r = views_write(&views, &run->box, err);
 	return r == 0 ? audit_sync_end(run->log, err) : r;
@@ -464,6 +518,7 @@ static int watch_box(struct run *run, struct pale_err *err)
 		.watch = run->plan->seccomp_watch,
 		.root = run->box.root_fd,
 		.memory_bytes = run->plan->limits.memory_bytes,
+		.network = run->plan->network,
 		.sink = on_attempt,
 		.on_output_write = before_output,
 		.arg = run,
@@ -478,6 +533,8 @@ static int watch_box(struct run *run, struct pale_err *err)
 		r = run_watch(run, run->box.pidfd, EV_READ, on_box_end, err);
 	if (r == 0 && run->notify)
 		r = run_watch(run, notify_fd(run->notify), EV_READ, on_listener, err);
+	if (r == 0 && run->broker)
+		r = run_watch(run, broker_fd(run->broker), EV_READ, on_egress, err);
 	if (r == 0)
 		r = limits_start(run, err);
 	run->nbox_watched = run->nwatched;
@@ -526,8 +583,12 @@ static void write_end(struct run *run, struct pale_err *err)
 
 	if (run->notify)
 		notify_flush(run->notify);
+	if (run->broker)
+		broker_finish(run->broker, on_egress_event, run);
 	events_flush(run->events);
 	r->blocked = events_blocked(run->events);
+	if (run->broker)
+		r->network = events_network(run->events);
 	for (int i = 0; r->output && i < OUTPUT_STREAMS; i++) {
 		enum output_stream s = (enum output_stream)i;
 		uint64_t omitted = output_omitted(r->output, s),
@@ -546,6 +607,8 @@ static void write_end(struct run *run, struct pale_err *err)
 	if (r->outcome == OUTCOME_SIGNAL)
 		json_object_set_new(body, "signal", json_integer(r->status));
 	json_object_set(body, "blocked", r->blocked);
+	if (r->network)
+		json_object_set(body, "network", r->network);
 	if (run->error.code != PALE_OK)
 		json_object_set_new(
 			body, "error",
@@ -564,6 +627,7 @@ static void clean_up(struct run *run)
 	for (size_t i = 0; i < run->nwatched; i++)
 		event_free(run->watched[i]);
 	isolation_done(&run->box);
+	broker_free(run->broker);
 	streams_free(run->streams);
 	notify_free(run->notify);
 	events_free(run->events);

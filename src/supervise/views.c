@@ -17,7 +17,10 @@ static int host_text(const char *path, struct buf *text)
 	return fd < 0 ? -errno : buf_read_fd(text, fd);
 }
 
-static const char *const paths[VIEW_COUNT] = {[VIEW_MEMINFO] = "/proc/meminfo",
+static const char *const paths[VIEW_COUNT] = {[VIEW_CA_BUNDLE] = "certificate authorities",
+					      [VIEW_CA] = "certificate authority",
+					      [VIEW_JAVA] = "certificate authorities for Java",
+					      [VIEW_MEMINFO] = "/proc/meminfo",
 					      [VIEW_CPUINFO] = "/proc/cpuinfo",
 					      [VIEW_STAT] = "/proc/stat"};
 
@@ -27,6 +30,9 @@ static int cut_down(const struct plan *plan, enum plan_view view, const char *ho
 	case VIEW_MEMINFO: return view_meminfo(out, host, plan->limits.memory_bytes);
 	case VIEW_CPUINFO: return view_cpuinfo(out, host, plan->affinity);
 	case VIEW_STAT: return view_stat(out, host, plan->affinity);
+	case VIEW_CA_BUNDLE:
+	case VIEW_CA:
+	case VIEW_JAVA:
 	case VIEW_COUNT: break;
 	}
 	return -EINVAL;
@@ -34,7 +40,7 @@ static int cut_down(const struct plan *plan, enum plan_view view, const char *ho
 
 int views_read(const struct plan *plan, struct views *ret, struct pale_err *err)
 {
-	for (int i = 0; i < VIEW_COUNT; i++) {
+	for (int i = 0; i < VIEWS_OF_MACHINE; i++) {
 		_cleanup_buf_ struct buf host = BUF_INIT(MAX_BYTES);
 		int r;
 

@@ -25,6 +25,7 @@
 #include <sys/stat.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <linux/netlink.h>
 
 #include "base/buf.h"
 #include "base/fd.h"
@@ -129,6 +130,7 @@ static void inside(int sock, enum nft_set set, const char *user, char **command)
 	fds[n++] = open_socket(AF_INET6, SOCK_DGRAM, 53, false);
 	fds[n++] = open_socket(AF_INET, SOCK_STREAM, 53, false);
 	fds[n++] = open_socket(AF_INET6, SOCK_STREAM, 53, false);
+	fds[n++] = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 	for (int i = 0; i < 2 * EGRESS_UDPS; i++)
 		fds[n++] = open_socket(i < EGRESS_UDPS ? AF_INET : AF_INET6, SOCK_DGRAM, 0, false);
 	if (fd_send(sock, "s", 1, fds, (size_t)n) < 0)

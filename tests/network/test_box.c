@@ -213,7 +213,7 @@ static void run(enum nft_set set, bool has_network)
 	plan->seccomp_watch = SECCOMP_NO_LISTENER;
 	plan->network = has_network ? &something : NULL;
 	plan->nft = set;
-	r = isolation_start(plan, -1, &box, &err);
+	r = isolation_start(plan, NULL, -1, &box, &err);
 	if (r == 0)
 		r = isolation_ready(plan, &box, &err);
 	if (r < 0)

@@ -123,10 +123,11 @@ static int write_file(int dirfd, const char *path, const char *content, unsigned
 	return r < 0 ? r : take_fd(&fd);
 }
 
-static int step_file(const struct step *s, struct pale_err *err)
+static int step_file(const struct mounts *m, const struct step *s, struct pale_err *err)
 {
-	_cleanup_close_ int fd =
-		write_file(AT_FDCWD, s->target, s->content ? s->content : "", s->mode);
+	const char *content =
+		s->secret && m->placeholders ? m->placeholders[s->secret - 1] : s->content;
+	_cleanup_close_ int fd = write_file(AT_FDCWD, s->target, content ? content : "", s->mode);
 
 	return fd < 0 ? fail(err, s, -fd, "cannot write the file") : 0;
 }
@@ -421,7 +422,7 @@ int mounts_step(struct mounts *m, const struct step *s, size_t at, struct pale_e
 	case STEP_ROOT: return step_root(m, err);
 	case STEP_DATA: return step_data(m, s, err);
 	case STEP_DIR: return step_dir(m, s, err);
-	case STEP_FILE: return step_file(s, err);
+	case STEP_FILE: return step_file(m, s, err);
 	case STEP_SYMLINK:
 		return symlink(s->content, s->target) < 0
 			       ? fail(err, s, errno, "cannot make the link")

@@ -16,6 +16,7 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <linux/netlink.h>
 
 #include "base/fd.h"
 #include "confine/netlink.h"
@@ -129,6 +130,10 @@ static int make_socket(const struct socket_row *row, bool ipv6)
 
 static int make_sockets(struct network *n, bool ipv6)
 {
+	n->sockets[EGRESS_DIAG] = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+	if (n->sockets[EGRESS_DIAG] < 0)
+		return err_set(&n->err, PALE_E_HOST, STAGE, errno,
+			       "cannot ask the kernel about the box's sockets");
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		for (unsigned j = 0; j < rows[i].count; j++) {
 			int fd = make_socket(&rows[i], ipv6);
@@ -194,7 +199,16 @@ static int help(void *arg)
 	}
 	n->done = r >= 0;
 out:
-	/* The supervisor leaves us its processor until now. */
+	/* The supervisor leaves us its processor until now. The sockets go to it: the box meets the
+	 * broker only by connecting. */
+	if (n->done && n->plan->network) {
+		word.what = SETUP_FD_EGRESS;
+		r = fd_send(n->control_fd, &word, sizeof(word), n->sockets, EGRESS_NSOCKETS);
+		if (r < 0)
+			err_set(&n->err, PALE_E_SYSTEM, STAGE, -r,
+				"cannot hand the box's network to the supervisor");
+		return 0;
+	}
 	(void)!send(n->control_fd, &word, sizeof(word), MSG_NOSIGNAL | MSG_DONTWAIT);
 	return 0;
 }

@@ -140,11 +140,12 @@ static int let_go(struct box *box, struct pale_err *err)
 		     : 0;
 }
 
-int isolation_start(const struct plan *plan, int cgroup_fd, struct box *ret, struct pale_err *err)
+int isolation_start(const struct plan *plan, const char *const *placeholders, int cgroup_fd,
+		    struct box *ret, struct pale_err *err)
 {
 	_cleanup_close_ int init_fd = -1, inside = -1;
 	_cleanup_(pipes_done) struct pipes pipes = {{-1, -1, -1}, {-1, -1, -1}};
-	struct setup setup = {.plan = plan, .stdio = {-1, -1, -1}};
+	struct setup setup = {.plan = plan, .placeholders = placeholders, .stdio = {-1, -1, -1}};
 	unsigned base = 0;
 	int pair[2], r;
 
@@ -302,12 +303,13 @@ void isolation_yield(const struct box *box)
 	(void)poll(&p, 1, READY_TIME_MS);
 }
 
-int isolation_ready(const struct plan *plan, struct box *box, struct pale_err *err)
+/* Takes what the child says, until it stands at its gate or, if only that is waited for, its
+ * network is there. */
+static int hear(struct box *box, bool network_only, struct pale_err *err)
 {
 	uint64_t until = clock_mono_us() + READY_TIME_MS * 1000ULL;
 
-	(void)plan;
-	for (;;) {
+	while (!network_only || !box->has_egress) {
 		union {
 			struct setup_packet setup;
 			struct init_message init;
@@ -351,6 +353,18 @@ int isolation_ready(const struct plan *plan, struct box *box, struct pale_err *e
 		return err_set(err, PALE_E_SYSTEM, STAGE, n < 0 ? (int)-n : 0,
 			       "the box died while it was set up");
 	}
+	return 0;
+}
+
+int isolation_network(struct box *box, struct pale_err *err)
+{
+	return hear(box, true, err);
+}
+
+int isolation_ready(const struct plan *plan, struct box *box, struct pale_err *err)
+{
+	(void)plan;
+	return hear(box, false, err);
 }
 
 int isolation_go(struct box *box, struct pale_err *err)

@@ -12,11 +12,12 @@
 /* What the set-up child is given. Descriptors are those of the forked supervisor. */
 struct setup {
 	const struct plan *plan;
-	int control_fd;	      /* the child's end */
-	int peer_fd;	      /* the supervisor's */
-	int init_fd;	      /* sealed memfd with the first process */
-	int stdio[3];	      /* what becomes descriptors 0, 1, 2; -1: the pty */
-	cpu_set_t processors; /* that the caller may run on */
+	const char *const *placeholders; /* one a secret of plan->network; NULL if none */
+	int control_fd;			 /* the child's end */
+	int peer_fd;			 /* the supervisor's */
+	int init_fd;			 /* sealed memfd with the first process */
+	int stdio[3];			 /* what becomes descriptors 0, 1, 2; -1: the pty */
+	cpu_set_t processors;		 /* that the caller may run on */
 };
 
 /* What a descriptor is that the child passes out of the box. */
@@ -56,6 +57,7 @@ _Noreturn void setup_run(const struct setup *s);
 /* mounts.c: sources are opened first, then covered by the new root. */
 struct mounts {
 	const struct plan *plan;
+	const char *const *placeholders;
 	int *sources; /* a detached mount a step, or -1 */
 	int scratch;  /* the directory above the new root */
 	int view_fds[VIEW_COUNT];

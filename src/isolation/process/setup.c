@@ -119,20 +119,6 @@ static int receive_sources(const struct setup *s, struct mounts *m, struct pale_
 	}
 }
 
-/* The box gets no descriptor of them: it only meets them by connecting. */
-static int report_network(const struct setup *s, struct network *n, struct pale_err *err)
-{
-	struct setup_packet packet = {.what = SETUP_FD_EGRESS};
-	int r;
-
-	if (!s->plan->network)
-		return 0;
-	r = fd_send(s->control_fd, &packet, sizeof(packet), n->sockets, EGRESS_NSOCKETS);
-	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r,
-			       "cannot hand the box's network to the supervisor")
-		     : 0;
-}
-
 static int set_up_files(const struct setup *s, struct mounts *m, struct helper *leave,
 			struct pale_err *err)
 {
@@ -244,6 +230,25 @@ static int set_seccomp(const struct setup *s, int *ret_listener, struct pale_err
 		     : 0;
 }
 
+/* The variables of secrets get the placeholders of this run. The plan is this process's own copy.
+ */
+static int set_placeholders(const struct setup *s, struct pale_err *err)
+{
+	const struct policy_network *n = s->plan->network;
+
+	for (size_t i = 0; s->placeholders && i < n->nsecrets; i++) {
+		const char *name = n->secrets[i].env;
+		size_t len = name ? strlen(name) : 0;
+
+		for (char **e = s->plan->command.env; name && *e; e++)
+			if (strncmp(*e, name, len) == 0 && (*e)[len] == '=' &&
+			    strcmp(*e + len + 1, PLAN_PLACEHOLDER) == 0 &&
+			    asprintf(e, "%s=%s", name, s->placeholders[i]) < 0)
+				return err_nomem(err, STAGE);
+	}
+	return 0;
+}
+
 /* argv[1] of the first process; see init/protocol.h. */
 static int exec_init(const struct setup *s, int dns_fd, int listener, struct pale_err *err)
 {
@@ -267,6 +272,8 @@ static int exec_init(const struct setup *s, int dns_fd, int listener, struct pal
 	if (fcntl(s->control_fd, F_SETFD, 0) < 0 || (dns_fd >= 0 && fcntl(dns_fd, F_SETFD, 0) < 0))
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno,
 			       "cannot keep the control descriptor");
+	if (set_placeholders(s, err) < 0)
+		return -(int)err->code;
 	syscall(SYS_execveat, s->init_fd, "", argv, c->env, AT_EMPTY_PATH);
 	return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot start the first process");
 }
@@ -274,7 +281,11 @@ static int exec_init(const struct setup *s, int dns_fd, int listener, struct pal
 static int setup(const struct setup *s, struct pale_err *err)
 {
 	const struct plan *plan = s->plan;
-	struct mounts m = {.plan = plan, .scratch = -1, .view_fds = {-1, -1, -1}, .data_fd = -1};
+	struct mounts m = {.plan = plan,
+			   .placeholders = s->placeholders,
+			   .scratch = -1,
+			   .view_fds = {-1, -1, -1, -1, -1, -1},
+			   .data_fd = -1};
 	/* Not on the stack: should we fail, the helpers still run while we report it. */
 	static struct network network;
 	static struct helper leave;
@@ -308,8 +319,6 @@ static int setup(const struct setup *s, struct pale_err *err)
 		r = userns_bound_counts(err);
 	if (r == 0)
 		r = network_enter(&network, err);
-	if (r == 0)
-		r = report_network(s, &network, err);
 	if (r == 0 && plan->command.tty)
 		r = open_terminal(s, &slave, err);
 	if (r == 0)

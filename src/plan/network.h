@@ -1,0 +1,8 @@
+/* The plan's part in the network: whether there is one, how connections come to the broker, and
+ * what of it shows in the box. Private to src/plan. */
+#pragma once
+
+#include "plan/plan.h"
+
+/* Before the command and the layout. Nothing for a policy without network rules. */
+int network_plan(struct plan *p, const struct policy *policy, struct pale_err *err) _must_check_;

@@ -1,0 +1,376 @@
+/* Starting, configuring and hearing the egress broker: see egress.h.
+ *
+ * In the supervisor, with the caller's privileges. The broker is ours when it starts and reads
+ * hostile bytes from then on, so what it says is checked as if the box had said it: lengths, values
+ * of enumerations, indices, and that strings end within their arrays. */
+#include "supervise/egress.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "confine/userns.h"
+#include "supervise/secrets.h"
+
+#define STAGE	       "supervise"
+#define READY_TIME_MS  20000
+#define FINISH_TIME_MS 3000
+#define BROKER_ID      65533 /* within the box's range of ids: nothing else has it */
+#define NOBODY	       65534
+
+struct broker {
+	const struct plan *plan;
+	pid_t pid;
+	int pidfd, sock;
+	bool ended;
+	char **placeholders;
+	char *ca;
+};
+
+/* Nobody else could have put it there. */
+static bool is_ours(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+	       (st.st_uid == geteuid() || st.st_uid == 0) && !(st.st_mode & 022);
+}
+
+/* As told (tests), beside an installed or a built program of ours, or where it was to be installed.
+ */
+static void find_program(char out[static PATH_MAX])
+{
+	static const char *const beside[] = {"../libexec/pale/pale-egress", "../pale-egress",
+					     "pale-egress"};
+	const char *told = secure_getenv("PALE_EGRESS_PROGRAM");
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (told && *told == '/') {
+		snprintf(out, PATH_MAX, "%s", told);
+		return;
+	}
+	self[n > 0 ? n : 0] = '\0';
+	slash = strrchr(self, '/');
+	for (size_t i = 0; slash && i < ARRAY_SIZE(beside); i++) {
+		int len = snprintf(out, PATH_MAX, "%.*s/%s", (int)(slash - self), self, beside[i]);
+
+		if (len < PATH_MAX && access(out, X_OK) == 0 && is_ours(out))
+			return;
+	}
+	snprintf(out, PATH_MAX, "%s/pale-egress", PALE_LIBEXECDIR);
+}
+
+/* With its end of the socket as descriptor 0, and nothing of our environment, which may hold
+ * secrets. */
+static int spawn(const char *program, int theirs, pid_t *ret_pid)
+{
+	char *const argv[] = {(char[]){"pale-egress"}, NULL}, *const envp[] = {NULL};
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	sigset_t all, none;
+	int r = posix_spawn_file_actions_init(&actions);
+
+	if (r)
+		return r;
+	r = posix_spawnattr_init(&attr);
+	if (r) {
+		posix_spawn_file_actions_destroy(&actions);
+		return r;
+	}
+	sigfillset(&all);
+	sigemptyset(&none);
+	/* A session of its own: Ctrl-C is for the supervisor, which then ends it. */
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
+						POSIX_SPAWN_SETSIGDEF);
+	posix_spawnattr_setsigmask(&attr, &none);
+	posix_spawnattr_setsigdefault(&attr, &all);
+	r = posix_spawn_file_actions_adddup2(&actions, theirs, STDIN_FILENO);
+	if (r == 0)
+		r = posix_spawn(ret_pid, program, &actions, &attr, argv, envp);
+	posix_spawnattr_destroy(&attr);
+	posix_spawn_file_actions_destroy(&actions);
+	return r;
+}
+
+int broker_start(const struct plan *plan, struct broker **ret, struct pale_err *err)
+{
+	_cleanup_close_ int theirs = -1;
+	char program[PATH_MAX];
+	struct broker *b;
+	int pair[2], r;
+
+	find_program(program);
+	if (access(program, X_OK) < 0)
+		return err_set(
+			err, PALE_E_NOTFOUND, STAGE, errno,
+			"cannot run %s, the broker that network.allow needs: it is installed "
+			"with Pale (./dev install); without network rules a box runs without "
+			"it",
+			QUOTED(program));
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return err_nomem(err, STAGE);
+	*b = (struct broker){.plan = plan, .pid = -1, .pidfd = -1, .sock = -1};
+	*ret = b;
+	r = secrets_placeholders(plan->network, &b->placeholders, err);
+	if (r < 0)
+		return r;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot make the broker's socket");
+	b->sock = pair[0];
+	theirs = pair[1];
+	/* dup2() onto itself would leave it close-on-exec. */
+	if (theirs == STDIN_FILENO) {
+		theirs = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+		close(STDIN_FILENO);
+	}
+	r = spawn(program, theirs, &b->pid);
+	if (r) {
+		b->pid = -1;
+		return err_set(err, PALE_E_SYSTEM, STAGE, r, "cannot start %s", QUOTED(program));
+	}
+	b->pidfd = pidfd_open(b->pid, 0);
+	return b->pidfd < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot watch the broker")
+			    : 0;
+}
+
+const char *const *broker_placeholders(const struct broker *b)
+{
+	return b ? (const char *const *)b->placeholders : NULL;
+}
+
+/* What it failed with comes before the end of its socket. */
+static int fail_sending(struct broker *b, int sys, struct pale_err *err)
+{
+	if (sys == EPIPE || sys == ECONNRESET)
+		return broker_ready(b, err);
+	return err_set(err, PALE_E_SYSTEM, STAGE, sys, "cannot speak to the broker");
+}
+
+static int say(struct broker *b, enum egress_kind kind, const int *fds, size_t n,
+	       struct pale_err *err)
+{
+	struct egress_message m = {.kind = kind};
+	int r = fd_send(b->sock, &m, sizeof(m), fds, n);
+
+	return r < 0 ? fail_sending(b, -r, err) : 0;
+}
+
+/* See egress/config.h. Each root's broker has an id of its own, so that no two can touch each
+ * other.
+ */
+static int write_config(const struct broker *b, const struct box *box, bool own_process, int fd,
+			struct pale_err *err)
+{
+	const struct plan *plan = b->plan;
+	char text[256];
+	int n = snprintf(text, sizeof(text), ",\"mode\":\"%s\",\"landlock\":%s",
+			 plan->nft == NFT_TPROXY ? "tproxy" : "redirect",
+			 plan->landlock ? "true" : "false"),
+	    r;
+	unsigned id = plan->user_range ? box->host_uid - plan->uid + BROKER_ID : NOBODY;
+
+	if (geteuid() == 0)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, ",\"uid\":%u,\"gid\":%u", id, id);
+	r = fd_write_all(fd, "{\"network\":", 11);
+	if (r == 0)
+		r = fd_write_all(fd, plan->network_text, strlen(plan->network_text));
+	if (r == 0)
+		r = fd_write_all(fd, text, (size_t)n);
+	if (r == 0)
+		r = fd_write_all(fd, ",\"secrets\":", 11);
+	if (r == 0) {
+		r = secrets_write(plan->network, b->placeholders, own_process, fd, err);
+		if (r < 0)
+			return r;
+		r = fd_write_all(fd, "}", 1);
+	}
+	if (r == 0 &&
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+		r = -errno;
+	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r,
+			       "cannot write the broker's configuration")
+		     : 0;
+}
+
+int broker_configure(struct broker *b, const struct box *box, bool own_process,
+		     struct pale_err *err)
+{
+	_cleanup_close_ int fd = memfd_create("pale-egress", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int r;
+
+	if (fd < 0)
+		return err_set(err, PALE_E_SYSTEM, STAGE, errno,
+			       "cannot make the broker's configuration");
+	r = write_config(b, box, own_process, fd, err);
+	return r == 0 ? say(b, EGRESS_CONFIG, &fd, 1, err) : r;
+}
+
+int broker_connect(struct broker *b, struct box *box, struct pale_err *err)
+{
+	int r = say(b, EGRESS_SOCKETS, box->egress_fds, EGRESS_NSOCKETS, err);
+
+	for (size_t i = 0; i < EGRESS_NSOCKETS; i++)
+		close_fd(&box->egress_fds[i]);
+	box->has_egress = false;
+	return r;
+}
+
+static bool ends(const char *s, size_t size)
+{
+	return memchr(s, '\0', size) != NULL;
+}
+
+static bool event_sane(const struct broker *b, const struct egress_event *ev)
+{
+	return ev->outcome >= EGRESS_ALLOWED && ev->outcome <= EGRESS_EXFILTRATION &&
+	       ev->what >= EGRESS_LOOKUP && ev->what <= EGRESS_INBOUND && ev->count > 0 &&
+	       ev->count <= INT64_MAX && ev->bytes_in <= INT64_MAX && ev->bytes_out <= INT64_MAX &&
+	       ev->duration_us <= INT64_MAX && ev->rule >= -1 &&
+	       (ev->rule < 0 || (size_t)ev->rule < b->plan->network->nrules) &&
+	       (ev->protocol & (ev->protocol - 1)) == 0 && ev->protocol <= NETWORK_UDP &&
+	       ends(ev->host, sizeof(ev->host)) && ends(ev->address, sizeof(ev->address)) &&
+	       ends(ev->sni, sizeof(ev->sni)) && ends(ev->method, sizeof(ev->method)) &&
+	       ends(ev->path, sizeof(ev->path)) && ends(ev->detail, sizeof(ev->detail));
+}
+
+static int died(struct broker *b, struct pale_err *err)
+{
+	siginfo_t info = {0};
+
+	if (!b->ended && waitid(P_PIDFD, (id_t)b->pidfd, &info, WEXITED) == 0)
+		b->ended = true;
+	if (info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED)
+		return err_set(err, PALE_E_SYSTEM, STAGE, 0,
+			       "the egress broker was killed by signal %d (%s)", info.si_status,
+			       strsignal(info.si_status));
+	return err_set(err, PALE_E_SYSTEM, STAGE, 0, "the egress broker ended (status %d)",
+		       info.si_status);
+}
+
+/* 1: *m is a whole message; 0: none now; negative: no more of them. */
+static int receive(struct broker *b, struct egress_message *m, struct pale_err *err)
+{
+	ssize_t n;
+
+	do
+		n = recv(b->sock, m, sizeof(*m), MSG_DONTWAIT | MSG_TRUNC);
+	while (n < 0 && errno == EINTR);
+	if (n < 0 && errno == EAGAIN)
+		return 0;
+	if (n <= 0)
+		return died(b, err);
+	if (n != (ssize_t)sizeof(*m))
+		return err_set(err, PALE_E_SYSTEM, STAGE, 0, "the egress broker makes no sense");
+	if (m->kind == EGRESS_FAILED) {
+		m->text[sizeof(m->text) - 1] = '\0';
+		return err_set(err, PALE_E_SYSTEM, "egress", 0, "%.400s", m->text);
+	}
+	return 1;
+}
+
+/* Until until_us on the monotonic clock; false: it is past. */
+static bool wait_for(const struct broker *b, uint64_t until_us)
+{
+	struct pollfd p = {b->sock, POLLIN, 0};
+	uint64_t now = clock_mono_us();
+
+	return now < until_us && poll(&p, 1, (int)((until_us - now) / 1000) + 1) != 0;
+}
+
+int broker_ready(struct broker *b, struct pale_err *err)
+{
+	uint64_t until = clock_mono_us() + READY_TIME_MS * 1000ULL;
+
+	while (wait_for(b, until)) {
+		struct egress_message m;
+		int r = receive(b, &m, err);
+
+		if (r < 0)
+			return r;
+		if (r == 0)
+			continue;
+		if (m.kind == EGRESS_READY)
+			return 0;
+		if (m.kind != EGRESS_CA || b->ca || !ends(m.text, sizeof(m.text)))
+			return err_set(err, PALE_E_SYSTEM, STAGE, 0,
+				       "the egress broker makes no sense");
+		b->ca = strdup(m.text);
+		if (!b->ca)
+			return err_nomem(err, STAGE);
+	}
+	return err_set(err, PALE_E_SYSTEM, STAGE, 0, "the egress broker was not ready after %d s",
+		       READY_TIME_MS / 1000);
+}
+
+const char *broker_ca(const struct broker *b)
+{
+	return b->ca;
+}
+
+int broker_fd(const struct broker *b)
+{
+	return b->sock;
+}
+
+int broker_take(struct broker *b, struct egress_event *ret, struct pale_err *err)
+{
+	struct egress_message m;
+	int r = receive(b, &m, err);
+
+	if (r <= 0)
+		return r;
+	if (m.kind != EGRESS_EVENT || !event_sane(b, &m.event))
+		return err_set(err, PALE_E_SYSTEM, STAGE, 0, "the egress broker makes no sense");
+	*ret = m.event;
+	return 1;
+}
+
+void broker_finish(struct broker *b, void (*fn)(void *arg, const struct egress_event *ev),
+		   void *arg)
+{
+	uint64_t until = clock_mono_us() + FINISH_TIME_MS * 1000ULL;
+	struct egress_event ev;
+	struct pale_err ignored;
+
+	if (b->ended || say(b, EGRESS_STOP, NULL, 0, &ignored) < 0)
+		return;
+	while (wait_for(b, until)) {
+		int r = broker_take(b, &ev, &ignored);
+
+		if (r < 0)
+			break;
+		if (r > 0)
+			fn(arg, &ev);
+	}
+}
+
+void broker_free(struct broker *b)
+{
+	if (!b)
+		return;
+	/* Its socket's end would do, unless it stands still. */
+	if (b->pid > 0 && !b->ended) {
+		kill(b->pid, SIGKILL);
+		while (waitpid(b->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	close_fd(&b->pidfd);
+	close_fd(&b->sock);
+	secrets_placeholders_free(b->placeholders);
+	free(b->ca);
+	free(b);
+}

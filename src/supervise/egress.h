@@ -1,0 +1,41 @@
+/* The egress broker of a box (src/egress/main.c), as its supervisor holds it.
+ *
+ * Order: broker_start() before the box is cloned, broker_configure() after that, broker_connect()
+ * when the box's sockets are here, broker_ready() before the gate opens. From then on broker_fd()
+ * is watched; broker_finish() when the box is dead. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "egress/wire.h"
+#include "isolation/isolation.h"
+#include "plan/plan.h"
+
+struct broker; /* opaque */
+
+/* Starts the program, which then waits. PALE_E_NOTFOUND: it is not installed. */
+int broker_start(const struct plan *plan, struct broker **ret, struct pale_err *err) _must_check_;
+/* What the box has in place of each secret; NULL if there are none. */
+const char *const *broker_placeholders(const struct broker *b);
+/* Tells it the rules, and the values of secrets, which are read here. own_process: see
+ * secrets_write(). */
+int broker_configure(struct broker *b, const struct box *box, bool own_process,
+		     struct pale_err *err) _must_check_;
+/* Gives it the box's sockets; box has none of them afterwards. */
+int broker_connect(struct broker *b, struct box *box, struct pale_err *err) _must_check_;
+/* Waits until it has locked itself in and listens; or err says why it cannot. */
+int broker_ready(struct broker *b, struct pale_err *err) _must_check_;
+/* The certificate authority that the box is to trust, PEM; NULL if nothing is opened. After
+ * broker_ready(). */
+const char *broker_ca(const struct broker *b);
+
+int broker_fd(const struct broker *b);
+/* The next event, every field checked. 1; 0: there is none now; negative: the broker has failed or
+ * died, which ends the box. */
+int broker_take(struct broker *b, struct egress_event *ret, struct pale_err *err) _must_check_;
+/* Ends it in good order: what it had still to tell is passed to fn. */
+void broker_finish(struct broker *b, void (*fn)(void *arg, const struct egress_event *ev),
+		   void *arg);
+/* Kills it if it lives still. */
+void broker_free(struct broker *b);
