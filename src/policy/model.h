@@ -9,6 +9,8 @@
 #define POLICY_MAX_ENV	    1024
 #define POLICY_MAX_RULES    2048
 #define POLICY_MAX_SECRETS  64
+/* The texts of all rules together: a preset repeats what its entry says for each of its rules. */
+#define POLICY_MAX_NETWORK  (1u << 20)
 /* What the kernel takes as one string of an environment (MAX_ARG_STRLEN). */
 #define POLICY_MAX_VARIABLE 131072
 

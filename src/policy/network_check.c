@@ -138,10 +138,36 @@ int policy_check_whole(const struct policy *p, struct pale_err *err)
 	return r;
 }
 
+static size_t length(const char *text)
+{
+	return text ? strlen(text) : 0;
+}
+
+/* The broker is sent the rules whole. */
+static int check_size(const struct policy_network *n, struct pale_err *err)
+{
+	size_t size = 0;
+
+	for (size_t i = 0; i < n->nrules; i++) {
+		const struct network_rule *r = &n->rules[i];
+
+		size += length(r->host) + length(r->reason) + length(r->preset) + 16 * r->nports;
+		for (char **m = r->methods; m && *m; m++)
+			size += strlen(*m);
+		for (char **path = r->paths; path && *path; path++)
+			size += strlen(*path);
+	}
+	if (size <= POLICY_MAX_NETWORK)
+		return 0;
+	return err_set(err, PALE_E_POLICY, "policy", 0,
+		       "network: the rules are longer than %u bytes together, presets written out",
+		       POLICY_MAX_NETWORK);
+}
+
 int network_check(const struct policy *p, struct pale_err *err)
 {
 	const struct policy_network *n = &p->network;
-	int r = 0;
+	int r = check_size(n, err);
 
 	for (char **exempt = n->exempt; r >= 0 && exempt && *exempt; exempt++)
 		r = check_exempt(n, *exempt, err);

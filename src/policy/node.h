@@ -7,7 +7,8 @@
 
 #include "base/err.h"
 
-#define NODE_MAX_BYTES	 (256u << 10)
+#define NODE_MAX_BYTES	 (256u << 10) /* of a file, and of YAML */
+#define NODE_MAX_JSON	 (4u << 20)   /* canonical texts have everything written out */
 #define NODE_MAX_DEPTH	 8
 #define NODE_MAX_MEMBERS 2048 /* of one mapping or list */
 

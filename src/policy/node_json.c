@@ -157,8 +157,8 @@ int node_from_json(struct node **ret, const char *text, size_t len, const char *
 	json_t *j;
 	int r;
 
-	if (len > NODE_MAX_BYTES)
-		return node_err(name, 1, 1, err, "longer than %u bytes", NODE_MAX_BYTES);
+	if (len > NODE_MAX_JSON)
+		return node_err(name, 1, 1, err, "longer than %u bytes", NODE_MAX_JSON);
 	/* jansson takes NUL, as a text's end, in places where JSON has none. */
 	copy = strndup(text, len);
 	root = calloc(1, sizeof(*root));

@@ -42,7 +42,8 @@ struct option_word {
 	const char *doc;
 };
 
-#define OPTION_TEXT_MAX 256
+#define OPTION_TEXT_MAX	 256
+#define OPTION_TEXTS_MAX 256 /* members of a list */
 
 /* How a list of the policy is read and written: an entry goes through a row, a struct that holds
  * the plain values of the entry's keys and owns them (option_row_done()). */

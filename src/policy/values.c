@@ -373,9 +373,13 @@ int option_parse(const struct policy_option *o, const char *text, void *base, st
 		if (r < 0)
 			return r;
 		texts = texts_of(o, base);
-		for (size_t i = 0; texts && texts[i]; i++)
+		for (size_t i = 0; texts && texts[i]; i++) {
 			if (strcmp(texts[i], form) == 0)
 				return 0;
+			if (i + 1 == OPTION_TEXTS_MAX)
+				return err_set(err, PALE_E_POLICY, "policy", 0, "%s: more than %d",
+					       o->key, OPTION_TEXTS_MAX);
+		}
 		if (texts_add(&texts, form) < 0)
 			return err_nomem(err, "policy");
 		memcpy(at, &texts, sizeof(texts));

@@ -366,6 +366,52 @@ static void test_everything(void **state)
 	assert_int_equal(policy_widened(p, again, lines, 32), 0);
 }
 
+/* Bounds on what a text can make us keep, and on what the broker is sent. */
+static void test_many(void **state)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT(1 << 20);
+	_cleanup_policy_ struct policy *p = NULL, *q = NULL, *again = NULL;
+	_cleanup_free_ char *text = NULL;
+	struct pale_err err;
+
+	(void)state;
+	assert_int_equal(policy_new(&p, &err), 0);
+	assert_int_equal(policy_new(&q, &err), 0);
+	buf_adds(&b, "  allow: [{host: a.example, paths: [");
+	for (int i = 0; i < 257; i++)
+		buf_addf(&b, "%s/%d", i ? ", " : "", i);
+	buf_adds(&b, "]}]\n");
+	assert_int_equal(load_text(p, b.data, &err), -PALE_E_POLICY);
+	assert_non_null(strstr(err.message, "network.allow[].paths: more than 256"));
+	/* As many rules as there may be, and one more. */
+	b.len = 0;
+	buf_adds(&b, "  allow:\n");
+	for (int i = 0; i < 1024; i++)
+		buf_addf(&b, "  - {host: h%d.example, ports: [80, 443], rate: 1MiB, bytes: 1GiB}\n",
+			 i);
+	assert_int_equal(load_text(p, b.data, &err), 0);
+	assert_int_equal(p->network.nrules, 2048);
+	assert_int_equal(policy_to_json(p, &text, &err), 0);
+	assert_int_equal(policy_new(&again, &err), 0);
+	assert_int_equal(policy_load_memory(again, text, strlen(text), "again", "/", true, &err),
+			 0);
+	assert_int_equal(again->network.nrules, 2048);
+	assert_int_equal(load_text(p, "  deny: [{host: a.example}]\n", &err), -PALE_E_POLICY);
+	assert_non_null(strstr(err.message, "network: more than 2048 rules"));
+	/* A preset that repeats long lists. */
+	b.len = 0;
+	buf_adds(&b, "  allow:\n");
+	for (int k = 0; k < 4; k++) {
+		buf_adds(&b, "  - {preset: github, paths: [");
+		for (int i = 0; i < 250; i++)
+			buf_addf(&b, "%s/%d%0200d", i ? ", " : "", k, i);
+		buf_adds(&b, "]}\n");
+	}
+	assert_int_equal(load_text(q, b.data, &err), 0);
+	assert_int_equal(policy_check(q, &err), -PALE_E_POLICY);
+	assert_non_null(strstr(err.message, "network: the rules are longer than"));
+}
+
 static void test_check(void **state)
 {
 	static const struct {
@@ -689,6 +735,7 @@ int main(void)
 		cmocka_unit_test(test_wrong),
 		cmocka_unit_test(test_no_secret_in_a_message),
 		cmocka_unit_test(test_everything),
+		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_check),
 		cmocka_unit_test(test_ask),
 		cmocka_unit_test(test_intercepts),
