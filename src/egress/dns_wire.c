@@ -130,8 +130,9 @@ int dns_parse(const uint8_t *data, size_t len, struct dns_query *q)
 		return -EINVAL;
 	q->id = get16(data);
 	q->recursion = flags & FLAG_RD;
+	q->opcode = OPCODE(flags);
 	q->udp_bytes = UDP_DEFAULT;
-	if (OPCODE(flags) != 0) {
+	if (q->opcode != 0) {
 		q->code = DNS_NOTIMP;
 		return 0;
 	}
@@ -239,7 +240,8 @@ static void add_soa(struct dns_answer *a, uint32_t ttl_s)
 void dns_finish(struct dns_answer *a, const struct dns_query *q, enum dns_code code,
 		uint32_t negative_ttl_s)
 {
-	unsigned flags = FLAG_QR | FLAG_RA | (q->recursion ? FLAG_RD : 0) | ((unsigned)code & 0xf);
+	unsigned flags = FLAG_QR | (unsigned)q->opcode << 11 | FLAG_RA |
+			 (q->recursion ? FLAG_RD : 0) | ((unsigned)code & 0xf);
 	unsigned additional = 0;
 
 	a->soa = false;

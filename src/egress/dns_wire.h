@@ -34,6 +34,7 @@ enum dns_code {
 
 struct dns_query {
 	uint16_t id;
+	uint8_t opcode;
 	bool recursion; /* desired */
 	bool edns;
 	uint16_t udp_bytes; /* what the asker takes; at least 512 */

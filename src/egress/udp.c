@@ -18,7 +18,7 @@
 #define SESSIONS_MAX 256
 #define IDLE_S	     60
 #define WAITING_MAX  4
-#define WAITING_SIZE 2048
+#define WAITING_SIZE 65536 /* of all that wait in a session */
 #define BATCH	     32
 
 /* A bound socket. */
@@ -42,9 +42,11 @@ struct session {
 	struct sockaddr_storage client;
 	socklen_t client_len;
 	uint64_t heard_us;
-	size_t nwaiting;
-	size_t waiting_len[WAITING_MAX];
-	uint8_t *waiting; /* WAITING_MAX of WAITING_SIZE */
+	size_t nwaiting, waiting_bytes;
+	struct {
+		size_t len;
+		uint8_t *data;
+	} waiting[WAITING_MAX];
 };
 
 struct udp {
@@ -59,6 +61,27 @@ static uint8_t datagram[65536];
 
 /* ---------------------------------------------------------------- sessions */
 
+static void waiting_free(struct session *s)
+{
+	while (s->nwaiting)
+		free(s->waiting[--s->nwaiting].data);
+}
+
+static void waiting_add(struct session *s, const uint8_t *data, size_t len)
+{
+	uint8_t *copy;
+
+	if (s->nwaiting == WAITING_MAX || len > WAITING_SIZE - s->waiting_bytes)
+		return;
+	copy = malloc(len ? len : 1);
+	if (!copy)
+		return;
+	memcpy(copy, data, len);
+	s->waiting[s->nwaiting].len = len;
+	s->waiting[s->nwaiting++].data = copy;
+	s->waiting_bytes += len;
+}
+
 static void session_free(struct session *s)
 {
 	struct udp *u = s->port->u;
@@ -67,7 +90,7 @@ static void session_free(struct session *s)
 	if (s->event)
 		event_free(s->event);
 	close_fd(&s->upstream);
-	free(s->waiting);
+	waiting_free(s);
 	s->f->carrier = NULL;
 	s->f->carried = NULL;
 	TAILQ_REMOVE(&u->sessions, s, entry);
@@ -153,11 +176,9 @@ static void on_dialled(const struct dial_result *d, void *arg)
 		return;
 	}
 	for (size_t i = 0; i < s->nwaiting; i++)
-		(void)!send(s->upstream, s->waiting + i * WAITING_SIZE, s->waiting_len[i],
+		(void)!send(s->upstream, s->waiting[i].data, s->waiting[i].len,
 			    MSG_DONTWAIT | MSG_NOSIGNAL);
-	s->nwaiting = 0;
-	free(s->waiting);
-	s->waiting = NULL;
+	waiting_free(s);
 }
 
 static void tell_refused(struct port *p, const char *detail)
@@ -212,10 +233,7 @@ static struct session *session_new(struct port *p, const struct sockaddr_storage
 		return NULL;
 	}
 	s = calloc(1, sizeof(*s));
-	if (s)
-		s->waiting = calloc(WAITING_MAX, WAITING_SIZE);
-	if (!s || !s->waiting) {
-		free(s);
+	if (!s) {
 		flow_end(f, EGRESS_UNREACHABLE, "out of memory");
 		return NULL;
 	}
@@ -273,12 +291,10 @@ static void on_port(evutil_socket_t fd, short what, void *arg)
 		touch(s);
 		if (lost)
 			continue;
-		if (s->upstream >= 0) {
+		if (s->upstream < 0)
+			waiting_add(s, datagram, (size_t)n);
+		else
 			(void)!send(s->upstream, datagram, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
-		} else if (s->nwaiting < WAITING_MAX && n <= WAITING_SIZE) {
-			memcpy(s->waiting + s->nwaiting * WAITING_SIZE, datagram, (size_t)n);
-			s->waiting_len[s->nwaiting++] = (size_t)n;
-		}
 	}
 }
 
