@@ -5,6 +5,7 @@
 
 #include "egress/http/engine.h"
 #include "egress/http/h1_parse.h"
+#include "egress/http/websocket.h"
 
 enum asking { ASK_NONE, ASK_DIAL, ASK_BODY, ASK_DONE };
 enum answering { ANSWER_NONE, ANSWER_HEAD, ANSWER_BODY, ANSWER_DONE };
@@ -31,6 +32,7 @@ struct h1 {
 	bool answer_chunked; /* as the client gets it */
 	struct head answer;
 	struct mask mask, relay_mask;
+	struct websocket websocket_out;
 	struct evbuffer *piece; /* of an answer's body, until it is framed */
 };
 

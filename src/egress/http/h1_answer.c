@@ -262,6 +262,29 @@ bool h1_pump_answer(struct carry *y)
 
 /* ---------------------------------------------------------------- after 101 */
 
+/* Then the connection ends: both sides see it broken off. */
+static bool out_has_placeholder(struct carry *y, struct evbuffer *b)
+{
+	struct h1 *s = y->h1;
+	struct evbuffer_ptr at;
+	struct evbuffer_iovec v;
+
+	evbuffer_ptr_set(b, &at, 0, EVBUFFER_PTR_SET);
+	while (evbuffer_peek(b, -1, &at, &v, 1) > 0 && v.iov_len > 0) {
+		if (websocket_sent(&s->websocket_out, y->h->secrets, v.iov_base, v.iov_len)) {
+			s->x.verdict.status = 403;
+			s->x.verdict.outcome = EGRESS_EXFILTRATION;
+			EVENT_TEXT(s->x.verdict.detail,
+				   "a secret's placeholder in a WebSocket's message");
+			h1_break(y);
+			return true;
+		}
+		if (evbuffer_ptr_set(b, &at, v.iov_len, EVBUFFER_PTR_ADD) < 0)
+			break;
+	}
+	return false;
+}
+
 static void relay_way(struct carry *y, struct conn *from, struct conn *to, bool out)
 {
 	struct h1 *s = y->h1;
@@ -271,6 +294,8 @@ static void relay_way(struct carry *y, struct conn *from, struct conn *to, bool 
 		return;
 	if (out) {
 		s->x.out += n;
+		if (y->h->secrets && out_has_placeholder(y, from->in))
+			return;
 		evbuffer_add_buffer(to->out, from->in);
 	} else {
 		s->x.in += n;

@@ -318,7 +318,7 @@ static int chunk_byte(struct h1_chunks *c, char ch)
 			c->left = c->left << 4 | (uint64_t)hex(ch);
 			return 0;
 		}
-		if (c->digits == 0)
+		if (c->digits == 0 || !strchr("\r; \t", ch))
 			return -EBADMSG;
 		c->state = CHUNK_EXT;
 		c->ext = 0;

@@ -486,17 +486,19 @@ void secrets_tell(const struct secrets *s, uint32_t state, const char *where,
 /* ---------------------------------------------------------------- masking */
 
 /* Searches from `from` on, and writes asterisks over what ends there, from the beginning of data
- * at most. */
-static void mask_bytes(const struct secrets *s, uint32_t *state, char *data, size_t len,
-		       size_t from)
+ * at most. Where the last of them ended; 0: there is none. */
+static size_t mask_bytes(const struct secrets *s, uint32_t *state, char *data, size_t len,
+			 size_t from)
 {
-	size_t hit;
+	size_t hit, end = 0;
 
 	while ((hit = search_next(s->values, state, data, len, &from))) {
 		size_t n = s->value_len[hit - 1] < from ? s->value_len[hit - 1] : from;
 
 		memset(data + from - n, '*', n);
+		end = from;
 	}
+	return end;
 }
 
 void secrets_mask_head(const struct secrets *s, struct head *h)
@@ -531,16 +533,18 @@ int mask_add(struct mask *m, const void *data, size_t len, struct evbuffer *to)
 	if (!m->s)
 		return evbuffer_add(to, data, len) < 0 ? -ENOMEM : 0;
 	while (len) {
-		size_t n = len < (32u << 10) ? len : (32u << 10), before = m->held.len, keep;
+		size_t n = len < (32u << 10) ? len : (32u << 10), before = m->held.len;
+		size_t keep, end;
 
 		if (buf_add(&m->held, p, n) < 0)
 			return -ENOMEM;
-		mask_bytes(m->s, &m->state, m->held.data, m->held.len, before);
+		end = mask_bytes(m->s, &m->state, m->held.data, m->held.len, before);
 		keep = search_pending(m->s->values, m->state);
+		/* What is masked already need not wait; nor can what has been let through. */
+		if (keep > m->held.len - end)
+			keep = m->held.len - end;
 		if (keep <= MASK_SLACK)
 			keep = 0;
-		if (keep > m->held.len)
-			keep = m->held.len; /* the rest of it has been let through */
 		if (evbuffer_add(to, m->held.data, m->held.len - keep) < 0)
 			return -ENOMEM;
 		memmove(m->held.data, m->held.data + m->held.len - keep, keep);
