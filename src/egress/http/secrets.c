@@ -540,11 +540,11 @@ int mask_add(struct mask *m, const void *data, size_t len, struct evbuffer *to)
 			return -ENOMEM;
 		end = mask_bytes(m->s, &m->state, m->held.data, m->held.len, before);
 		keep = search_pending(m->s->values, m->state);
-		/* What is masked already need not wait; nor can what has been let through. */
-		if (keep > m->held.len - end)
-			keep = m->held.len - end;
 		if (keep <= MASK_SLACK)
 			keep = 0;
+		/* What is masked already need not wait; what has been let through can't. */
+		if (keep > m->held.len - end)
+			keep = m->held.len - end;
 		if (evbuffer_add(to, m->held.data, m->held.len - keep) < 0)
 			return -ENOMEM;
 		memmove(m->held.data, m->held.data + m->held.len - keep, keep);
