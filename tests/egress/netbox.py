@@ -10,7 +10,7 @@ import time
 PRELUDE = """
 import errno, json, os, socket, struct, sys, time
 class Reset:
-    """A refusal may be faster than connect() is."""
+    # A refusal may be faster than connect() is.
     def recv(self, n):
         raise ConnectionResetError()
     def sendall(self, data):
