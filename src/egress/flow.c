@@ -16,8 +16,10 @@
 #include "egress/synthetic.h"
 
 #define OPENED_US	    10000000 /* open for longer: told while it goes on */
-#define DESCRIPTORS	    8 /* of one flow at most: two sockets, two pipes, attempts to dial */
-#define DESCRIPTORS_OF_OURS 200
+/* Of a flow, on the average: two sockets, and while it is dialled a few more. */
+#define DESCRIPTORS	    3
+/* All else: the box's sockets, pipes (relay.c), lingering connections, the resolver's. */
+#define DESCRIPTORS_OF_OURS 720
 
 struct flows {
 	struct egress *e;
@@ -85,11 +87,14 @@ int flows_new(struct egress *e, struct flows **ret)
 	v->e = e;
 	TAILQ_INIT(&v->all);
 	v->max = FLOW_MAX;
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0 &&
-	    files.rlim_cur < FLOW_MAX * DESCRIPTORS + DESCRIPTORS_OF_OURS)
-		v->max = files.rlim_cur > 2 * DESCRIPTORS_OF_OURS
-				 ? (files.rlim_cur - DESCRIPTORS_OF_OURS) / DESCRIPTORS
-				 : DESCRIPTORS_OF_OURS / DESCRIPTORS;
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		rlim_t left = files.rlim_cur > DESCRIPTORS_OF_OURS
+				      ? files.rlim_cur - DESCRIPTORS_OF_OURS
+				      : files.rlim_cur / 8;
+
+		if (left / DESCRIPTORS < v->max)
+			v->max = left / DESCRIPTORS;
+	}
 	v->timer = event_new(e->base, -1, EV_PERSIST, on_timer, v);
 	if (!v->timer || event_add(v->timer, &every) < 0) {
 		flows_free(v);

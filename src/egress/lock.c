@@ -91,10 +91,8 @@ static int limits(struct pale_err *err)
 		r = limit(RLIMIT_FSIZE, 0);
 	if (r == 0)
 		r = limit(RLIMIT_MEMLOCK, 0);
-#if !defined(__SANITIZE_ADDRESS__) /* its shadow memory counts */
-	if (r == 0)
+	if (r == 0 && !LOCK_SANITIZED)
 		r = limit(RLIMIT_DATA, DATA_MAX);
-#endif
 	return r == 0 ? 0 : err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot set a resource limit");
 }
 

@@ -124,7 +124,14 @@ static void drop(struct flow *f)
 	relay_free(f->carried);
 }
 
-static const struct flow_carrier relaying = {.drop = drop};
+/* Also what must be looked into now is not carried unread any longer. */
+static bool covered(struct flow *f)
+{
+	return flow_covered(f) && !(f->protocol == NETWORK_TLS && f->host[0] &&
+				    network_intercepts(f->e->config->network, f->host, f->port));
+}
+
+static const struct flow_carrier relaying = {.drop = drop, .covered = covered};
 
 static void end(struct relay *r, enum egress_outcome outcome, const char *detail)
 {
