@@ -1,6 +1,6 @@
-/* Policies from hostile bytes, as YAML and as JSON. What loads must survive its canonical form:
- * written, read and written again it is the same text. What does not load must leave the policy as
- * it was. */
+/* Policies from hostile bytes, as YAML, as JSON, and as what a flag says of the network. What loads
+ * must survive its canonical form: written, read and written again it is the same text. What does
+ * not load must leave the policy as it was. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,8 +52,38 @@ static void load(const char *text, size_t len, bool json)
 	(void)!policy_check(p, &err);
 }
 
+static void add(const char *text, int kind)
+{
+	_cleanup_policy_ struct policy *p = NULL, *again = NULL;
+	_cleanup_free_ char *before = NULL, *after = NULL;
+	struct pale_err err = {0};
+
+	if (policy_new(&p, &err) < 0 || policy_new(&again, &err) < 0)
+		abort();
+	if (kind == 2 ? policy_add_secret(p, text, "--secret", &err) < 0
+		      : policy_add_rule(p, kind == 1, text, "--allow", &err) < 0) {
+		if (!err.message[0] || p->network.nrules || p->network.nsecrets)
+			abort();
+		return;
+	}
+	before = canonical(p);
+	if (policy_load_memory(again, before, strlen(before), "again", "/", true, &err) < 0)
+		abort();
+	after = canonical(again);
+	if (strcmp(before, after) != 0)
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	char text[600];
+
+	if (size < sizeof(text)) {
+		memcpy(text, data, size);
+		text[size] = '\0';
+		for (int kind = 0; kind < 3; kind++)
+			add(text, kind);
+	}
 	load((const char *)data, size, false);
 	load((const char *)data, size, true);
 	return 0;

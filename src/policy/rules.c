@@ -512,6 +512,9 @@ int secret_append(struct policy *p, const struct secret_row *row, const struct o
 		return err_set(
 			err, PALE_E_POLICY, "policy", 0,
 			"`env` is missing (or `file`): where the code finds the placeholder");
+	if (!row->hosts)
+		return err_set(err, PALE_E_POLICY, "policy", 0,
+			       "`hosts` is missing: who may be sent the secret");
 	if (places != 1)
 		return err_set(err, PALE_E_POLICY, "policy", 0,
 			       "one of `header`, `query` and `basic: true` says where the secret "

@@ -179,6 +179,8 @@ with tempfile.TemporaryDirectory(prefix="pale-policy.") as tmp:
          {"secrets": [{"env": "K", "value_from": "file:/x@y", "hosts": ["a.example", "b.example"], "query": "key"}]})
     same("--secret in a file, for basic authentication", network("--secret", "/etc/k=command:pass show k@a.example,basic"),
          {"secrets": [{"file": "/etc/k", "value_from": "command:pass show k", "hosts": ["a.example"], "basic": True}]})
+    got = network("--secret", "K@query=k")
+    check("--secret without a host is refused", isinstance(got, str) and "`hosts` is missing" in got, got)
     for text in ("K=hunter2@a.example", "K=hunter2", "K=env:A=hunter2@a.example", "hunter2!@a.example"):
         got = network("--secret", text)
         check(f"--secret {text} is refused", isinstance(got, str), got)
