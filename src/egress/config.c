@@ -45,8 +45,10 @@ static int read_memfd(int memfd, struct buf *b, struct pale_err *err)
 }
 
 /* The policy's network part becomes a policy of its own. */
-static int load_network(json_t *network, struct policy **ret, struct pale_err *err)
+static int load_network(json_t *root, struct policy **ret, struct pale_err *err)
 {
+	json_t *network = json_object_get(root, "network"),
+	       *places = json_object_get(root, "places");
 	_cleanup_policy_ struct policy *p = NULL;
 	json_t *whole = json_pack("{s:i, s:O}", "pale", 1, "network", network);
 	char *text = whole ? json_dumps(whole, JSON_COMPACT) : NULL;
@@ -60,12 +62,15 @@ static int load_network(json_t *network, struct policy **ret, struct pale_err *e
 		r = policy_load_memory(p, text, strlen(text), "network", "/", true, err);
 	explicit_bzero(text, strlen(text));
 	free(text);
+	if (r == 0 && places && policy_network_take_places(&p->network, places) < 0)
+		r = err_set(err, PALE_E_SYSTEM, STAGE, 0,
+			    "the places of the configuration are not those of its rules");
 	if (r == 0)
 		*ret = take_ptr(p);
 	return r;
 }
 
-static json_t *parse(int memfd, json_t **ret_network, struct pale_err *err)
+static json_t *parse(int memfd, struct pale_err *err)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT(CONFIG_MAX_BYTES + 1);
 	json_error_t where;
@@ -75,8 +80,7 @@ static json_t *parse(int memfd, json_t **ret_network, struct pale_err *err)
 		return NULL;
 	root = json_loadb(b.data, b.len, JSON_REJECT_DUPLICATES, &where);
 	explicit_bzero(b.data, b.len);
-	*ret_network = json_object_get(root, "network");
-	if (json_is_object(*ret_network))
+	if (json_is_object(json_object_get(root, "network")))
 		return root;
 	err_set(err, PALE_E_SYSTEM, STAGE, 0, "the configuration has no network part");
 	json_decref(root);
@@ -85,7 +89,8 @@ static json_t *parse(int memfd, json_t **ret_network, struct pale_err *err)
 
 static bool known_keys(json_t *root)
 {
-	static const char *const known[] = {"network", "mode", "uid", "gid", "secrets", "landlock"};
+	static const char *const known[] = {"network", "places",  "mode",    "uid",
+					    "gid",     "secrets", "landlock"};
 	const char *key;
 	json_t *value;
 
@@ -138,12 +143,12 @@ static void wipe_secrets(json_t *secrets)
 	}
 }
 
-static int take(struct config *c, json_t *root, json_t *network, struct pale_err *err)
+static int take(struct config *c, json_t *root, struct pale_err *err)
 {
 	const char *mode = json_string_value(json_object_get(root, "mode"));
 	json_t *uid = json_object_get(root, "uid"), *gid = json_object_get(root, "gid");
 	json_t *landlock = json_object_get(root, "landlock");
-	int r = load_network(network, &c->policy, err);
+	int r = load_network(root, &c->policy, err);
 
 	if (r < 0)
 		return r;
@@ -172,14 +177,14 @@ static int take(struct config *c, json_t *root, json_t *network, struct pale_err
 int config_read(int memfd, struct config **ret, struct pale_err *err)
 {
 	_cleanup_config_ struct config *c = calloc(1, sizeof(*c));
-	json_t *network, *root = c ? parse(memfd, &network, err) : NULL;
+	json_t *root = c ? parse(memfd, err) : NULL;
 	int r;
 
 	if (!c)
 		return err_nomem(err, STAGE);
 	if (!root)
 		return -(int)err->code;
-	r = take(c, root, network, err);
+	r = take(c, root, err);
 	wipe_secrets(json_object_get(root, "secrets"));
 	json_decref(root);
 	if (r == 0)
@@ -189,12 +194,12 @@ int config_read(int memfd, struct config **ret, struct pale_err *err)
 
 int config_read_rules(int memfd, struct policy **ret, struct pale_err *err)
 {
-	json_t *network, *root = parse(memfd, &network, err);
+	json_t *root = parse(memfd, err);
 	int r;
 
 	if (!root)
 		return -(int)err->code;
-	r = load_network(network, ret, err);
+	r = load_network(root, ret, err);
 	json_decref(root);
 	return r;
 }

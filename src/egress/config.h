@@ -2,13 +2,15 @@
  * JSON object.
  *
  *   "network"      object   the policy's `network`, canonical (policy_to_json()); required
+ *   "places"       array    for each rule of "network", in order, a text: where the caller asked for
+ *                           it; for refusals
  *   "mode"         string   "tproxy" or "redirect": how TCP comes to the broker; required
  *   "landlock"     boolean  false: the policy's best_effort lets Landlock be missing
  *   "uid", "gid"   integer  whom to become; required if the broker is started by root, and not 0
  *   "secrets"      array    for each of network.secrets, in order:
  *                           {"placeholder": "...", "value": "..."}; UTF-8 without controls
  *
- * EGRESS_RULES has the same object again, with "network" only.
+ * EGRESS_RULES has the same object again, with "network" and "places" only.
  *
  * What the host knows of names is read by the broker itself, as the caller and before it locks
  * itself in: /etc/resolv.conf, /etc/hosts and, if a rule intercepts, the trust store and the

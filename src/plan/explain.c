@@ -71,6 +71,15 @@ static json_t *strings_json(char *const *list)
 	return a;
 }
 
+/* The rules as the broker gets them. Of secrets there is where their values come from. */
+static void set_network(json_t *o, const struct plan *p)
+{
+	json_t *network = json_loads(p->network_text, 0, NULL);
+
+	set_text(network, "mechanism", nft_set_name(p->nft));
+	json_object_set_new(o, "network", network);
+}
+
 json_t *plan_to_json(const struct plan *p)
 {
 	json_t *o = json_object(), *steps = json_array(), *promises = json_array(),
@@ -99,6 +108,8 @@ json_t *plan_to_json(const struct plan *p)
 	json_object_set_new(o, "env", strings_json(p->command.env));
 	set_text(o, "cwd", p->command.cwd);
 	set_number(o, "seccomp_watch", p->seccomp_watch);
+	if (p->network)
+		set_network(o, p);
 	if (p->command.tty)
 		json_object_set_new(o, "tty", json_true());
 	return o;

@@ -30,7 +30,9 @@ int network_plan(struct plan *p, const struct policy *policy, struct pale_err *e
 		r = policy_network_to_json(policy, &p->network_text, err);
 	if (r < 0)
 		return r;
-	p->network = &policy->network;
+	p->network = calloc(1, sizeof(*p->network));
+	if (!p->network || network_copy(p->network, &policy->network) < 0)
+		return err_nomem(err, "plan");
 	p->intercepts = may_intercept(p->network);
 	return trust_find(p, err);
 }

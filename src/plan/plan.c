@@ -72,6 +72,9 @@ void plan_free(struct plan *p)
 	free_strings(p->command.env);
 	free(p->command.cwd);
 	free(p->command.code);
+	if (p->network)
+		network_done(p->network);
+	free(p->network);
 	free(p->network_text);
 	free(p->ca_bundle);
 	free(p->java_store);

@@ -159,15 +159,15 @@ struct plan {
 	bool landlock;
 	bool use_cgroup;
 	bool join_cgroup; /* v1: the box's first process puts itself into its groups */
-	struct cgroup_limits cgroup_limits;   /* zero where a limit is not kept by a group */
-	bool sample_memory, sample_cpu;	      /* kept by the supervisor's accounting */
-	bool events;			      /* a seccomp listener reports what was refused */
-	unsigned seccomp_watch;		      /* enum seccomp_watch */
-	const struct policy_network *network; /* the policy's (borrowed), if it wants more than
-						 loopback; or NULL, then nothing of it is set: */
-	char *network_text;		      /* its canonical JSON */
-	enum nft_set nft;		      /* how connections come to the broker */
-	bool intercepts;		      /* the broker may open TLS */
+	struct cgroup_limits cgroup_limits; /* zero where a limit is not kept by a group */
+	bool sample_memory, sample_cpu;	    /* kept by the supervisor's accounting */
+	bool events;			    /* a seccomp listener reports what was refused */
+	unsigned seccomp_watch;		    /* enum seccomp_watch */
+	struct policy_network *network; /* a copy of the policy's, if it wants more than loopback;
+					   or NULL, then nothing of it is set: */
+	char *network_text;		/* its canonical JSON */
+	enum nft_set nft;		/* how connections come to the broker */
+	bool intercepts;		/* the broker may open TLS */
 	char *ca_bundle;   /* then: the host's certificate authorities, which the box sees with the
 			      broker's; TRUST_BUNDLE if the host has none */
 	char *java_store;  /* likewise as Java reads them; or NULL */

@@ -176,6 +176,7 @@ static int write_config(const struct broker *b, const struct box *box, bool own_
 			struct pale_err *err)
 {
 	const struct plan *plan = b->plan;
+	_cleanup_free_ char *places = NULL;
 	char text[256];
 	int n = snprintf(text, sizeof(text), ",\"mode\":\"%s\",\"landlock\":%s",
 			 plan->nft == NFT_TPROXY ? "tproxy" : "redirect",
@@ -185,9 +186,16 @@ static int write_config(const struct broker *b, const struct box *box, bool own_
 
 	if (geteuid() == 0)
 		n += snprintf(text + n, sizeof(text) - (size_t)n, ",\"uid\":%u,\"gid\":%u", id, id);
+	r = policy_network_places(plan->network, &places, err);
+	if (r < 0)
+		return r;
 	r = fd_write_all(fd, "{\"network\":", 11);
 	if (r == 0)
 		r = fd_write_all(fd, plan->network_text, strlen(plan->network_text));
+	if (r == 0)
+		r = fd_write_all(fd, ",\"places\":", 10);
+	if (r == 0)
+		r = fd_write_all(fd, places, strlen(places));
 	if (r == 0)
 		r = fd_write_all(fd, text, (size_t)n);
 	if (r == 0)

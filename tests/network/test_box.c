@@ -197,7 +197,6 @@ static int make_plan(struct policy *policy, const char *code, struct plan **ret)
 
 static void run(enum nft_set set, bool has_network)
 {
-	static const struct policy_network something; /* only its being there counts here */
 	_cleanup_policy_ struct policy *policy = NULL;
 	_cleanup_plan_ struct plan *plan = NULL;
 	_cleanup_buf_ struct buf out = BUF_INIT(65536);
@@ -211,7 +210,9 @@ static void run(enum nft_set set, bool has_network)
 	plan->use_cgroup = plan->join_cgroup = false;
 	plan->events = false;
 	plan->seccomp_watch = SECCOMP_NO_LISTENER;
-	plan->network = has_network ? &something : NULL;
+	/* Only its being there counts here. */
+	plan->network = has_network ? calloc(1, sizeof(*plan->network)) : NULL;
+	assert_true(!has_network || plan->network);
 	plan->nft = set;
 	r = isolation_start(plan, NULL, -1, &box, &err);
 	if (r == 0)

@@ -189,6 +189,29 @@ with tempfile.TemporaryDirectory(prefix="pale-policy.") as tmp:
     got = run("policy", "show", "--json", "--secret", "K@a.example", env={"K": "hunter2"})
     check("policy show has the source of a secret, not its value", b"env:K" in got.stdout and b"hunter2" not in got.stdout, got.stdout)
 
+    # What the plan says of the rules: a line each, and of secrets their source.
+    flags = ["--allow", "GET a.example/x", "--allow", "preset:pypi", "--deny", "b.example", "--secret", "K@a.example"]
+    done = run("explain", "--json", *flags, "--", "true", env={"K": "hunter2"})
+    if done.returncode != 0 and b"needs nftables" in done.stderr and "egress" not in os.environ.get("PALE_MUST_WORK", ""):
+        count += 1
+        print(f"ok {count} - explain with a network # SKIP {done.stderr.decode()!r}")
+    else:
+        plan = json.loads(done.stdout) if done.returncode == 0 else {"promises": [], "network": {}, "error": done.stderr}
+        lines = [(p["promise"], p["what"]) for p in plan["promises"] if p["promise"] in ("allow", "deny", "secret")]
+        same("explain has a line a rule", lines, [
+            ("secret", "K to a.example, header authorization, from env:K"), ("allow", "tls a.example:443 GET /x"),
+            ("allow", "tls pypi.org:443 (preset pypi)"), ("allow", "tls files.pythonhosted.org:443 (preset pypi)"), ("deny", "b.example")])
+        same("... and the rules themselves for programs", [len(plan["network"].get(k, [])) for k in ("allow", "deny", "secrets")], [3, 1, 1])
+        text = run("explain", *flags, "--", "true", env={"K": "hunter2"}).stdout
+        check("... and no secret's value anywhere", b"env:K" in text and b"hunter2" not in text + done.stdout, text)
+        same("the same policy makes the same plan, a wider one another", [
+            len({json.dumps(json.loads(run("explain", "--json", *f, "--", "true").stdout)) for f in fs}) for fs in (
+                (flags, flags), (flags, flags + ["--allow", "c.example"]))], [1, 2])
+    done = run("explain", "--profile", "strict", *flags, "--", "true")
+    check("rules and a profile without sockets exclude each other", done.returncode != 0 and b"profile: strict" in done.stderr, done.stderr)
+    done = run("explain", "--secret", "K@a.example", "--", "true")
+    check("a secret for a host that no rule allows is refused", done.returncode != 0 and b"no rule of network.allow" in done.stderr, done.stderr)
+
     # Presets: the shipped ones, and files that take their place.
     names = sorted(n[:-len(".yaml")] for n in os.listdir(os.path.join(source, "policies", "presets")))
     none = {"XDG_CONFIG_HOME": os.path.join(tmp, "config")}

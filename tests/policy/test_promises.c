@@ -26,8 +26,11 @@ static struct plan *promise_of(const char *text, struct policy **ret_policy)
 	if (policy_load_memory(*ret_policy, text, strlen(text), "t.yaml", "/base", false, &err) < 0)
 		fail_msg("%s", err.message);
 	p->events = true;
-	if (network_wanted(&(*ret_policy)->network))
-		p->network = &(*ret_policy)->network;
+	if (network_wanted(&(*ret_policy)->network)) {
+		p->network = calloc(1, sizeof(*p->network));
+		assert_non_null(p->network);
+		assert_int_equal(network_copy(p->network, &(*ret_policy)->network), 0);
+	}
 	assert_int_equal(plan_promise(p, &err), 0);
 	return p;
 }
