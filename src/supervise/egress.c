@@ -9,10 +9,10 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -20,22 +20,23 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "confine/userns.h"
 #include "supervise/secrets.h"
 
 #define STAGE	       "supervise"
 #define READY_TIME_MS  20000
 #define FINISH_TIME_MS 3000
-#define BROKER_ID      65533 /* within the box's range of ids: nothing else has it */
-#define NOBODY	       65534
+#define ID_BASE	       0x6f000000U /* below the boxes' ranges; a process number comes on top */
+#define NOBODY	       65534	   /* root of a container has no others to give */
 
 struct broker {
 	const struct plan *plan;
 	pid_t pid;
-	int pidfd, sock;
+	int pidfd, sock, theirs;
 	bool ended;
 	char **placeholders;
 	char *ca;
+	char program[PATH_MAX];
+	char stack[16384] __attribute__((aligned(16)));
 };
 
 /* Nobody else could have put it there. */
@@ -73,41 +74,27 @@ static void find_program(char out[static PATH_MAX])
 	snprintf(out, PATH_MAX, "%s/pale-egress", PALE_LIBEXECDIR);
 }
 
-/* With its end of the socket as descriptor 0, and nothing of our environment, which may hold
- * secrets. */
-static int spawn(const char *program, int theirs, pid_t *ret_pid)
+/* In the child, which shares our memory until the exec and has a stack of its own: system calls
+ * only. Its end of the socket becomes descriptor 0, and nothing of our environment goes along,
+ * which may hold secrets. A session of its own: Ctrl-C is for the supervisor, which then ends it.
+ */
+static int become(void *arg)
 {
-	char *const argv[] = {(char[]){"pale-egress"}, NULL}, *const envp[] = {NULL};
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	sigset_t all, none;
-	int r = posix_spawn_file_actions_init(&actions);
+	static char name[] = "pale-egress";
+	char *const argv[] = {name, NULL}, *const envp[] = {NULL};
+	struct broker *b = arg;
+	sigset_t none;
 
-	if (r)
-		return r;
-	r = posix_spawnattr_init(&attr);
-	if (r) {
-		posix_spawn_file_actions_destroy(&actions);
-		return r;
-	}
-	sigfillset(&all);
 	sigemptyset(&none);
-	/* A session of its own: Ctrl-C is for the supervisor, which then ends it. */
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
-						POSIX_SPAWN_SETSIGDEF);
-	posix_spawnattr_setsigmask(&attr, &none);
-	posix_spawnattr_setsigdefault(&attr, &all);
-	r = posix_spawn_file_actions_adddup2(&actions, theirs, STDIN_FILENO);
-	if (r == 0)
-		r = posix_spawn(ret_pid, program, &actions, &attr, argv, envp);
-	posix_spawnattr_destroy(&attr);
-	posix_spawn_file_actions_destroy(&actions);
-	return r;
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	setsid();
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && dup2(b->theirs, STDIN_FILENO) == STDIN_FILENO)
+		execve(b->program, argv, envp);
+	_exit(127);
 }
 
 int broker_start(const struct plan *plan, struct broker **ret, struct pale_err *err)
 {
-	_cleanup_close_ int theirs = -1;
 	char program[PATH_MAX];
 	struct broker *b;
 	int pair[2], r;
@@ -123,7 +110,9 @@ int broker_start(const struct plan *plan, struct broker **ret, struct pale_err *
 	b = calloc(1, sizeof(*b));
 	if (!b)
 		return err_nomem(err, STAGE);
-	*b = (struct broker){.plan = plan, .pid = -1, .pidfd = -1, .sock = -1};
+	b->plan = plan;
+	b->pid = b->pidfd = b->sock = b->theirs = -1;
+	memcpy(b->program, program, sizeof(program));
 	*ret = b;
 	r = secrets_placeholders(plan->network, &b->placeholders, err);
 	if (r < 0)
@@ -131,20 +120,22 @@ int broker_start(const struct plan *plan, struct broker **ret, struct pale_err *
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot make the broker's socket");
 	b->sock = pair[0];
-	theirs = pair[1];
-	/* dup2() onto itself would leave it close-on-exec. */
-	if (theirs == STDIN_FILENO) {
-		theirs = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	b->theirs = pair[1];
+	/* Nobody waits for it: dup2() onto itself would leave it close-on-exec. */
+	if (b->theirs == STDIN_FILENO) {
+		b->theirs = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
 		close(STDIN_FILENO);
 	}
-	r = spawn(program, theirs, &b->pid);
-	if (r) {
-		b->pid = -1;
-		return err_set(err, PALE_E_SYSTEM, STAGE, r, "cannot start %s", QUOTED(program));
-	}
-	b->pidfd = pidfd_open(b->pid, 0);
-	return b->pidfd < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot watch the broker")
-			    : 0;
+	/* Not vfork(): while the kernel loads the program, the box is begun. */
+	b->pid = clone(become, b->stack + sizeof(b->stack), CLONE_VM | CLONE_PIDFD | SIGCHLD, b,
+		       &b->pidfd);
+	r = errno;
+	/* Its own copy stays open; the number it has to read from here. */
+	if (b->theirs >= 0)
+		close(b->theirs);
+	return b->pid < 0
+		       ? err_set(err, PALE_E_SYSTEM, STAGE, r, "cannot start %s", QUOTED(program))
+		       : 0;
 }
 
 const char *const *broker_placeholders(const struct broker *b)
@@ -169,11 +160,9 @@ static int say(struct broker *b, enum egress_kind kind, const int *fds, size_t n
 	return r < 0 ? fail_sending(b, -r, err) : 0;
 }
 
-/* See egress/config.h. Each root's broker has an id of its own, so that no two can touch each
- * other.
- */
-static int write_config(const struct broker *b, const struct box *box, bool own_process, int fd,
-			struct pale_err *err)
+/* See egress/config.h. Each of root's brokers has an id of its own, a number that nobody else runs
+ * with, so that no two can touch each other. */
+static int write_config(const struct broker *b, bool own_process, int fd, struct pale_err *err)
 {
 	const struct plan *plan = b->plan;
 	_cleanup_free_ char *places = NULL;
@@ -182,7 +171,7 @@ static int write_config(const struct broker *b, const struct box *box, bool own_
 			 plan->nft == NFT_TPROXY ? "tproxy" : "redirect",
 			 plan->landlock ? "true" : "false"),
 	    r;
-	unsigned id = plan->user_range ? box->host_uid - plan->uid + BROKER_ID : NOBODY;
+	unsigned id = plan->user_range ? ID_BASE + (unsigned)b->pid : NOBODY;
 
 	if (geteuid() == 0)
 		n += snprintf(text + n, sizeof(text) - (size_t)n, ",\"uid\":%u,\"gid\":%u", id, id);
@@ -214,8 +203,7 @@ static int write_config(const struct broker *b, const struct box *box, bool own_
 		     : 0;
 }
 
-int broker_configure(struct broker *b, const struct box *box, bool own_process,
-		     struct pale_err *err)
+int broker_configure(struct broker *b, bool own_process, struct pale_err *err)
 {
 	_cleanup_close_ int fd = memfd_create("pale-egress", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	int r;
@@ -223,7 +211,7 @@ int broker_configure(struct broker *b, const struct box *box, bool own_process,
 	if (fd < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno,
 			       "cannot make the broker's configuration");
-	r = write_config(b, box, own_process, fd, err);
+	r = write_config(b, own_process, fd, err);
 	return r == 0 ? say(b, EGRESS_CONFIG, &fd, 1, err) : r;
 }
 
@@ -265,8 +253,8 @@ static int died(struct broker *b, struct pale_err *err)
 		return err_set(err, PALE_E_SYSTEM, STAGE, 0,
 			       "the egress broker was killed by signal %d (%s)", info.si_status,
 			       strsignal(info.si_status));
-	return err_set(err, PALE_E_SYSTEM, STAGE, 0, "the egress broker ended (status %d)",
-		       info.si_status);
+	return err_set(err, PALE_E_SYSTEM, STAGE, 0, "the egress broker %s (status %d)",
+		       info.si_status == 127 ? "cannot be executed" : "ended", info.si_status);
 }
 
 /* 1: *m is a whole message; 0: none now; negative: no more of them. */

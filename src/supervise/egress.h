@@ -1,8 +1,8 @@
 /* The egress broker of a box (src/egress/main.c), as its supervisor holds it.
  *
- * Order: broker_start() before the box is cloned, broker_configure() after that, broker_connect()
- * when the box's sockets are here, broker_ready() before the gate opens. From then on broker_fd()
- * is watched; broker_finish() when the box is dead. */
+ * Order: broker_start() and broker_configure() before the box is cloned, broker_connect() when the
+ * box's sockets are here, broker_ready() before the gate opens. From then on broker_fd() is
+ * watched; broker_finish() when the box is dead. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,8 +20,7 @@ int broker_start(const struct plan *plan, struct broker **ret, struct pale_err *
 const char *const *broker_placeholders(const struct broker *b);
 /* Tells it the rules, and the values of secrets, which are read here. own_process: see
  * secrets_write(). */
-int broker_configure(struct broker *b, const struct box *box, bool own_process,
-		     struct pale_err *err) _must_check_;
+int broker_configure(struct broker *b, bool own_process, struct pale_err *err) _must_check_;
 /* Gives it the box's sockets; box has none of them afterwards. */
 int broker_connect(struct broker *b, struct box *box, struct pale_err *err) _must_check_;
 /* Waits until it has locked itself in and listens; or err says why it cannot. */

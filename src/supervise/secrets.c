@@ -1,10 +1,11 @@
 /* Secrets: see secrets.h.
  *
- * In the supervisor, after the box's set-up child was cloned, so that that one has no copy. While a
- * value is in memory the process is not dumpable: no core, no look into it by others of the same
- * user. Each value is read into one buffer, written on and wiped; the standard library's streams
- * and growing buffers, which leave copies behind, are not used. What is read is the caller's own,
- * yet its size and bytes are checked: it ends up in a request's header. */
+ * In the supervisor, before the box's set-up child is cloned: nothing of a value is left by then
+ * for it to have a copy of. While a value is in memory the process is not dumpable: no core, no
+ * look into it by others of the same user. Each value is read into one buffer, written on and
+ * wiped; the standard library's streams and growing buffers, which leave copies behind, are not
+ * used. What is read is the caller's own, yet its size and bytes are checked: it ends up in a
+ * request's header. */
 #include "supervise/secrets.h"
 
 #include <fcntl.h>

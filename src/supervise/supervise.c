@@ -456,12 +456,12 @@ static int build(struct run *run, struct pale_err *err)
 	}
 	if (r == 0 && plan->network)
 		r = broker_start(plan, &run->broker, err);
+	if (r == 0 && plan->network)
+		r = broker_configure(run->broker, run->req->own_process, err);
 	if (r == 0)
 		r = isolation_start(plan, broker_placeholders(run->broker),
 				    run->cgroup ? cgroup_clone_fd(run->cgroup) : -1, &run->box,
 				    err);
-	if (r == 0 && plan->network)
-		r = broker_configure(run->broker, &run->box, run->req->own_process, err);
 	if (r == 0)
 		r = open_log(run, err);
 	if (r == 0 && systemd)
