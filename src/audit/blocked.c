@@ -70,15 +70,29 @@ static void limit_target(struct row *row, const json_t *event)
 		 json_is_true(json_object_get(event, "ended")) ? ", which ended the run" : "");
 }
 
-static void network_target(struct row *row, const json_t *event)
+/* "GET", "connect", "secret"; and where to, with the rule that refused it or why it was refused. */
+static void network_target(struct row *row, const json_t *event, bool exfiltration)
 {
-	char protocol[24], address[128];
+	const char *host = text_of(event, "host"), *call = text_of(event, "call"),
+		   *method = text_of(event, "method"), *rule = text_of(event, "rule");
+	char protocol[24], target[272], path[160], why[256];
 
+	escape(row->kind, sizeof(row->kind),
+	       exfiltration ? "secret"
+	       : *call	    ? call
+	       : *method    ? method
+			    : "connect");
 	escape(protocol, sizeof(protocol), text_of(event, "protocol"));
-	escape(address, sizeof(address), text_of(event, "address"));
+	escape(target, sizeof(target), *host ? host : text_of(event, "address"));
+	escape(path, sizeof(path), text_of(event, "path"));
 	snprintf(row->target, sizeof(row->target),
-		 strchr(address, ':') ? "%s [%s]:%lld" : "%s %s:%lld", protocol, address,
-		 (long long)json_integer_value(json_object_get(event, "port")));
+		 strchr(target, ':') ? "%s%s[%s]:%lld%s" : "%s%s%s:%lld%s", protocol,
+		 *protocol ? " " : "", target,
+		 (long long)json_integer_value(json_object_get(event, "port")), path);
+	escape(why, sizeof(why), *rule ? rule : text_of(event, "detail"));
+	if (*why)
+		snprintf(row->target + strlen(row->target),
+			 sizeof(row->target) - strlen(row->target), " (%s)", why);
 }
 
 static void file_target(struct row *row, const json_t *event)
@@ -103,9 +117,8 @@ static bool describe(struct row *row, const json_t *event)
 	if (row->severity == AUDIT_INFO)
 		return false;
 	escape(row->program, sizeof(row->program), slash ? slash + 1 : program);
-	if (strcmp(name, "network.blocked") == 0) {
-		escape(row->kind, sizeof(row->kind), text_of(event, "call"));
-		network_target(row, event);
+	if (strcmp(name, "network.blocked") == 0 || strcmp(name, "network.exfiltration") == 0) {
+		network_target(row, event, name[8] == 'e');
 	} else if (strcmp(name, "dns.blocked") == 0) {
 		snprintf(row->kind, sizeof(row->kind), "name");
 		escape(row->target, sizeof(row->target), text_of(event, "name"));

@@ -37,16 +37,32 @@ static const char *string_at(const json_t *o, const char *key)
 	return s ? s : "";
 }
 
-/* The first thing that was blocked, in words; what the box chose of them is quoted. */
-static const char *first_blocked(struct pale_result *r, char *out, size_t size)
+/* A request or connection that the broker refused. */
+static void describe_refused(const json_t *o, char *out, size_t size)
 {
-	const char *text = pale_result_json(r);
-	json_t *all = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
-	json_t *o = json_array_get(json_object_get(all, "blocked"), 0);
+	const char *method = string_at(o, "method"), *host = string_at(o, "host");
+	int port = (int)json_integer_value(json_object_get(o, "port"));
+
+	if (!*host)
+		host = string_at(o, "address");
+	if (strcmp(string_at(o, "kind"), "exfiltration") == 0)
+		snprintf(out, size, "a secret's placeholder sent to %s", QUOTED(host));
+	else if (*method)
+		snprintf(out, size, "%s %s of %s, port %d", method, QUOTED(string_at(o, "path")),
+			 QUOTED(host), port);
+	else
+		snprintf(out, size, "connect to %s, port %d", QUOTED(host), port);
+}
+
+/* The first thing that was blocked, in words; what the box chose of them is quoted. */
+static void describe_blocked(const json_t *o, char *out, size_t size)
+{
 	const char *kind = string_at(o, "kind"), *call = string_at(o, "call");
 
 	if (strcmp(kind, "dns") == 0)
 		snprintf(out, size, "looking up %s", QUOTED(string_at(o, "name")));
+	else if (strcmp(kind, "exfiltration") == 0 || (strcmp(kind, "network") == 0 && !*call))
+		describe_refused(o, out, size);
 	else if (strcmp(kind, "network") == 0)
 		snprintf(out, size, "%s to %s, port %d", string_at(o, "op"),
 			 QUOTED(string_at(o, "address")),
@@ -57,29 +73,78 @@ static const char *first_blocked(struct pale_result *r, char *out, size_t size)
 		snprintf(out, size, "the system call %s", call);
 	else
 		snprintf(out, size, "an attempt (%s)", kind);
+}
+
+/* Which rule it was, and what would let it through: for attempts on the network. */
+static void explain_blocked(const json_t *o, char *out, size_t size)
+{
+	const char *kind = string_at(o, "kind"), *rule = string_at(o, "rule"),
+		   *reason = string_at(o, "reason"), *host = string_at(o, "host"),
+		   *protocol = string_at(o, "protocol");
+	int port = (int)json_integer_value(json_object_get(o, "port"));
+	bool refused = strcmp(kind, "network") == 0;
+
+	*out = '\0';
+	if (strcmp(kind, "dns") == 0)
+		host = string_at(o, "name");
+	else if (!*host)
+		host = string_at(o, "address");
+	if (*rule)
+		snprintf(out, size, "by the rule %s, %s%s%s", QUOTED(rule), string_at(o, "where"),
+			 *reason ? ": " : "", reason);
+	else if (strcmp(kind, "exfiltration") == 0)
+		snprintf(out, size, "%s", string_at(o, "detail"));
+	else if (refused && port && *host)
+		snprintf(out, size, "no rule allows it; --allow '%s%s%s%s%s:%d' would", protocol,
+			 *protocol && strcmp(protocol, "tls") != 0 ? "://" : "",
+			 strchr(host, ':') ? "[" : "", host, strchr(host, ':') ? "]" : "", port);
+	else if (strcmp(kind, "dns") == 0 && *host)
+		snprintf(out, size, "no rule names it; --allow '%s' would", host);
+}
+
+/* Plain characters only: it is to be copied into a shell. */
+static bool is_plain(const char *s)
+{
+	for (; *s; s++)
+		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:",
+			    *s))
+			return false;
+	return true;
+}
+
+static void print_blocked(struct pale_result *r, const char *on, const char *off)
+{
+	const char *text = pale_result_json(r);
+	uint64_t blocked = pale_result_count(r, PALE_COUNT_BLOCKED);
+	json_t *all = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
+	const json_t *o = json_array_get(json_object_get(all, "blocked"), 0);
+	char what[512], why[1024] = "";
+
+	describe_blocked(o, what, sizeof(what));
+	if (is_plain(string_at(o, "host")) && is_plain(string_at(o, "name")) &&
+	    is_plain(string_at(o, "address")))
+		explain_blocked(o, why, sizeof(why));
+	fprintf(stderr, "%spale: blocked: %s", on, what);
+	if (*why)
+		fprintf(stderr, " (%s)", why);
+	if (blocked > 1)
+		fprintf(stderr, ", and %llu more kind%s of attempt",
+			(unsigned long long)blocked - 1, blocked == 2 ? "" : "s");
+	fprintf(stderr, "; see `pale audit show %s --blocked`%s\n", pale_result_audit_id(r), off);
 	json_decref(all);
-	return out;
 }
 
 static void print_summary(struct pale_result *r)
 {
 	const char *on = cli_colour(stderr) ? "\033[33m" : "", *off = *on ? "\033[0m" : "";
 	const char *id = pale_result_audit_id(r);
-	uint64_t blocked = pale_result_count(r, PALE_COUNT_BLOCKED);
 	uint64_t leftover = pale_result_count(r, PALE_COUNT_LEFTOVER);
 	uint64_t refused = pale_result_count(r, PALE_COUNT_REFUSED);
 
 	if (pale_result_count(r, PALE_COUNT_LIMITS))
 		fprintf(stderr, "%spale: %s%s\n", on, pale_result_summary(r), off);
-	if (blocked) {
-		char first[256];
-
-		fprintf(stderr, "%spale: blocked: %s", on, first_blocked(r, first, sizeof(first)));
-		if (blocked > 1)
-			fprintf(stderr, ", and %llu more kind%s of attempt",
-				(unsigned long long)blocked - 1, blocked == 2 ? "" : "s");
-		fprintf(stderr, "; see `pale audit show %s --blocked`%s\n", id, off);
-	}
+	if (pale_result_count(r, PALE_COUNT_BLOCKED))
+		print_blocked(r, on, off);
 	if (leftover)
 		fprintf(stderr,
 			"%spale: %llu process%s still running when the command ended and %s "

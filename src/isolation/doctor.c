@@ -28,6 +28,7 @@
 #include "isolation/isolation.h"
 #include "plan/host.h"
 #include "plan/plan.h"
+#include "plan/reach.h"
 
 #define STAGE "isolation"
 
@@ -348,6 +349,32 @@ static void check_mounts(struct examined *x)
 		       "(tmpfs), or run Pale as an ordinary user");
 }
 
+static void check_network(struct examined *x)
+{
+	int tproxy = reach_try(NFT_TPROXY), redirect = tproxy ? reach_try(NFT_REDIRECT) : 0;
+	struct doctor_check *c;
+
+	if (tproxy == 0) {
+		note(x, "network rules", false, DOCTOR_OK,
+		     "every connection of a box can be brought to its broker: %s",
+		     nft_set_name(NFT_TPROXY));
+	} else if (redirect == 0) {
+		c = note(x, "network rules", false, DOCTOR_WEAKER,
+			 "%s; %s is refused: %s. The same is enforced, at more cost a connection",
+			 nft_set_name(NFT_REDIRECT), nft_set_name(NFT_TPROXY), strerror(tproxy));
+		remedy(c, "the kernel needs the modules %s", nft_set_modules(NFT_TPROXY));
+	} else {
+		c = note(x, "network rules", false, DOCTOR_MISSING,
+			 "%s is refused: %s; %s: %s. Policies with network.allow do not start",
+			 nft_set_name(NFT_TPROXY), strerror(tproxy), nft_set_name(NFT_REDIRECT),
+			 strerror(redirect));
+		remedy(c,
+		       "the kernel needs the modules %s, or %s: modprobe them, and list them in "
+		       "/etc/modules-load.d/pale.conf",
+		       nft_set_modules(NFT_TPROXY), nft_set_modules(NFT_REDIRECT));
+	}
+}
+
 static void check_seccomp(struct examined *x)
 {
 	int r = try(try_seccomp, NULL);
@@ -527,6 +554,7 @@ int doctor_run(struct doctor *ret, struct pale_err *err)
 	if (x.userns && x.host_known) {
 		check_namespaces(&x);
 		check_mounts(&x);
+		check_network(&x);
 	}
 	check_seccomp(&x);
 	if (x.host_known) {
