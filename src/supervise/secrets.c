@@ -69,10 +69,11 @@ struct value {
 	size_t len;
 };
 
+/* The source is the policy's and no secret. */
 static int fail(const struct network_secret *s, int sys, const char *why, struct pale_err *err)
 {
-	return err_set(err, PALE_E_NOTFOUND, STAGE, sys, "%s: the secret %s: %s", s->where,
-		       QUOTED(s->env ? s->env : s->file), why);
+	return err_set(err, PALE_E_USAGE, STAGE, sys, "%s: the secret %s, %s: %s", s->where,
+		       QUOTED(s->env ? s->env : s->file), QUOTED(s->value_from), why);
 }
 
 /* Up to the end, which has to come in time. 0 or a negative errno. */
@@ -104,7 +105,7 @@ static int from_file(struct value *v, const struct network_secret *s, const char
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	int r = fd < 0 ? -errno : read_value(v, fd, COMMAND_MS);
 
-	return r < 0 ? fail(s, -r, "cannot read its file", err) : 0;
+	return r < 0 ? fail(s, -r, "cannot read the file", err) : 0;
 }
 
 /* The caller's own command, as the caller: it prints the value. */
@@ -137,8 +138,8 @@ static int from_command(struct value *v, const struct network_secret *s, const c
 	}
 	close(ends[0]);
 	if (r)
-		return fail(s, r, "its command gave none", err);
-	return status == 0 ? 0 : fail(s, 0, "its command failed", err);
+		return fail(s, r, "the command gave none", err);
+	return status == 0 ? 0 : fail(s, 0, "the command failed", err);
 }
 
 static int from_fd(struct value *v, const struct network_secret *s, const char *text,
@@ -149,7 +150,11 @@ static int from_fd(struct value *v, const struct network_secret *s, const char *
 
 	if (r == 0)
 		r = read_value(v, (int)fd, COMMAND_MS);
-	return r < 0 ? fail(s, -r, "cannot read its descriptor", err) : 0;
+	if (r < 0)
+		return fail(s, -r, "cannot read the descriptor", err);
+	/* It was handed over to us, not to what we start. */
+	(void)fcntl((int)fd, F_SETFD, FD_CLOEXEC);
+	return 0;
 }
 
 static int from_env(struct value *v, const struct network_secret *s, const char *name,
@@ -159,9 +164,9 @@ static int from_env(struct value *v, const struct network_secret *s, const char 
 	size_t len = text ? strlen(text) : 0;
 
 	if (!text)
-		return fail(s, 0, "its variable is not set", err);
+		return fail(s, 0, "the variable is not set", err);
 	if (len > SECRET_MAX)
-		return fail(s, EFBIG, "its variable is too long", err);
+		return fail(s, EFBIG, "the variable is too long", err);
 	memcpy(v->text, text, len);
 	v->len = len;
 	return 0;

@@ -119,7 +119,7 @@ try:
     blocked = json.loads(done.stdout)["blocked"]
     check("--json has what was blocked", any(b.get("address") == "192.0.2.7" and b.get("port") == 81 for b in blocked), done.stdout)
     done = run("run", "-c", "import socket; socket.create_connection(('192.0.2.7', 81))")
-    says("a line says what was blocked first", done, 1, 'pale: blocked: connect to "192.0.2.7", port 81; see `pale audit show')
+    says("a line says what was blocked first", done, 1, 'pale: blocked: connect to "192.0.2.7", port 81 (no rule allows it; --allow \'tcp://192.0.2.7:81\' would); see `pale audit show')
     check("and --quiet does not", "blocked" not in run("run", "-q", "-c", "import socket; socket.socket().connect_ex(('192.0.2.7', 81))").stderr)
 
     # ---- run: the log
