@@ -123,6 +123,9 @@ static void add_content(struct plan *p, const struct kinds *k)
 		    "certificate is verified outside",
 		    k->opened, plural(k->opened, "", "s"));
 		SAY(it->mechanism, "a certificate authority of this box alone, held by the broker");
+		SAY(it->uncovered, "programs that bring their own list of authorities, or pin a "
+				   "certificate, fail: "
+				   "network.exempt leaves their hosts unopened");
 	}
 	if (k->clear) {
 		it = promise_add(p, AXIS_NETWORK, "http");
@@ -174,8 +177,8 @@ static void add_secrets(struct plan *p)
 	SAY(it->what,
 	    "the code holds placeholders; the values are put in on the way out, for their "
 	    "hosts and places only, and masked in answers");
-	SAY(it->mechanism, "the broker replaces them in what it opens; a placeholder elsewhere is "
-			   "refused, and an event");
+	SAY(it->mechanism, "the broker replaces them in what it opens; a placeholder elsewhere in "
+			   "it is refused, and an event");
 	SAY(it->uncovered,
 	    "the host that is sent a secret can hand it on, or back in another form");
 	for (size_t i = 0; i < n->nsecrets; i++) {
@@ -197,14 +200,18 @@ static void add_rules(struct plan *p)
 	for (size_t i = 0; i < p->network->nrules; i++) {
 		const struct network_rule *r = &p->network->rules[i];
 		struct promise *it = promise_add(p, AXIS_NETWORK, r->deny ? "deny" : "allow");
-		char text[NETWORK_RULE_TEXT], shown[40] = "";
+		char text[NETWORK_RULE_TEXT], rate[NUM_TEXT], total[NUM_TEXT], shown[24] = "";
 
 		network_rule_text(r, text);
 		if (r->preset)
 			str_escape_into(shown, sizeof(shown), r->preset, strlen(r->preset));
 		/* Without its first word, which is the key. */
-		SAY(it->what, "%s%s%s%s", strchr(text, ' ') + 1, r->preset ? " (preset " : "",
-		    shown, r->preset ? ")" : "");
+		SAY(it->what, "%s%s%s%s%s%s%s%s", strchr(text, ' ') + 1,
+		    r->preset ? " (preset " : "", shown, r->preset ? ")" : "",
+		    r->rate_bytes ? ", a second " : "",
+		    r->rate_bytes ? num_format_size(rate, r->rate_bytes) : "",
+		    r->total_bytes ? ", in all " : "",
+		    r->total_bytes ? num_format_size(total, r->total_bytes) : "");
 	}
 }
 
@@ -222,9 +229,8 @@ void promise_network(struct plan *p)
 	SAY(it->what, "what a rule allows and none denies, by any client; all else is refused at "
 		      "once; loopback works");
 	SAY(it->mechanism,
-	    "a network namespace with no way out; %s to a broker outside (seccomp, Landlock, no "
-	    "files)",
-	    nft_set_name(p->nft));
+	    "a network namespace with no way out; %s to a broker outside (seccomp%s, no files)",
+	    nft_set_name(p->nft), p->landlock ? ", Landlock" : "");
 	it = promise_add(p, AXIS_NETWORK, "names");
 	SAY(it->what,
 	    "resolved outside, anew for each connection; private, local and metadata addresses "

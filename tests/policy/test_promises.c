@@ -51,7 +51,7 @@ static void test_rules(void **state)
 	_cleanup_policy_ struct policy *policy = NULL;
 	_cleanup_plan_ struct plan *p = promise_of("pale: 1\nnetwork:\n"
 						   "  allow:\n"
-						   "    - {preset: pypi}\n"
+						   "    - {preset: pypi, rate: 1MiB, bytes: 1GiB}\n"
 						   "    - {host: a.example, methods: GET}\n"
 						   "    - {host: s.example}\n"
 						   "    - {host: g.example, port: 22}\n"
@@ -65,7 +65,8 @@ static void test_rules(void **state)
 						   &policy);
 
 	(void)state;
-	assert_string_equal(find(p, "allow", 0)->what, "tls pypi.org:443 (preset pypi)");
+	assert_string_equal(find(p, "allow", 0)->what,
+			    "tls pypi.org:443 (preset pypi), a second 1MiB, in all 1GiB");
 	assert_string_equal(find(p, "allow", 2)->what, "tls a.example:443 GET");
 	assert_string_equal(find(p, "allow", 4)->what, "tcp g.example:22");
 	assert_string_equal(find(p, "deny", 0)->what, "b.example");
