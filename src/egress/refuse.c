@@ -30,14 +30,26 @@ static const char *scheme(enum network_protocol protocol)
 	return "";
 }
 
+/* As --allow takes it: a protocol that does not follow from the port has to be said. */
+static const char *flag_scheme(enum network_protocol protocol, uint16_t port)
+{
+	switch (protocol) {
+	case NETWORK_TLS: return port == 443 ? "" : "tls://";
+	case NETWORK_HTTP: return port == 80 ? "" : "http://";
+	case NETWORK_UDP: return "udp://";
+	case NETWORK_TCP: break;
+	}
+	return port == 22 ? "" : "tcp://";
+}
+
 struct words {
-	char host[300], what[1100], rule[200], reason[300], remedy[500];
+	char host[300], what[1100], rule[600], reason[300], remedy[500];
 };
 
 static void words_of(const struct policy_network *n, const struct refusal *r, struct words *w)
 {
 	const struct network_rule *rule = rule_of(n, r);
-	char path[600] = "", method[40] = "";
+	char path[600] = "", method[40] = "", text[NETWORK_RULE_TEXT], escaped[300];
 	bool v6;
 
 	str_escape_into(w->host, sizeof(w->host), r->host, strlen(r->host));
@@ -53,18 +65,19 @@ static void words_of(const struct policy_network *n, const struct refusal *r, st
 	if (!rule) {
 		snprintf(w->rule, sizeof(w->rule), "no rule allows it");
 		snprintf(w->remedy, sizeof(w->remedy),
-			 "whoever starts this sandbox can allow it: pale run --allow %s%s%s:%u, or "
-			 "an entry in the policy's network.allow",
-			 v6 ? "[" : "", w->host, v6 ? "]" : "", r->port);
+			 "whoever starts this sandbox can allow it: pale run --allow "
+			 "%s%s%s%s:%u, or an entry in the policy's network.allow",
+			 flag_scheme(r->protocol, r->port), v6 ? "[" : "", w->host, v6 ? "]" : "",
+			 r->port);
 		return;
 	}
-	snprintf(w->rule, sizeof(w->rule), "%s at %s", rule->deny ? "denied" : "restricted",
-		 rule->where ? rule->where : "?");
+	network_rule_text(rule, text);
+	str_escape_into(escaped, sizeof(escaped), text, strlen(text));
+	snprintf(w->rule, sizeof(w->rule), "%s (%s)", escaped, rule->where ? rule->where : "?");
 	if (rule->reason)
 		str_escape_into(w->reason, sizeof(w->reason), rule->reason, strlen(rule->reason));
 	snprintf(w->remedy, sizeof(w->remedy),
-		 "whoever starts this sandbox would have to change the rule at %s",
-		 rule->where ? rule->where : "?");
+		 "whoever starts this sandbox would have to change that rule");
 }
 
 int refuse_json(struct buf *b, const struct policy_network *n, const struct refusal *r)

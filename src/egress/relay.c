@@ -37,7 +37,7 @@ struct direction {
 	bool outwards;
 	struct event *readable, *writable;
 	struct pipe pipe;
-	size_t in_pipe;
+	size_t in_pipe, spliced_last;
 	char *held;
 	size_t held_at, held_len;
 	bool bulk, eof, shut;
@@ -192,7 +192,7 @@ static enum pumped take_spliced(struct direction *w, size_t *ret_moved)
 		return errno == EAGAIN ? PUMPED_WAIT : PUMPED_FAILED;
 	if (n == 0)
 		w->eof = true;
-	w->in_pipe = *ret_moved = (size_t)n;
+	w->in_pipe = *ret_moved = w->spliced_last = (size_t)n;
 	return PUMPED_AGAIN;
 }
 
@@ -282,7 +282,8 @@ static void pump(struct direction *w)
 	}
 	if (w->pipe.fds[0] >= 0) {
 		pipe_return(&w->pipe, true);
-		w->bulk = false; /* until a read fills the buffer again */
+		/* One that has become slow copies again, and needs no pipe then. */
+		w->bulk = w->spliced_last >= COPY_BYTES;
 	}
 	if (w->eof) {
 		event_del(w->readable);
