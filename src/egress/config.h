@@ -2,8 +2,8 @@
  * JSON object.
  *
  *   "network"      object   the policy's `network`, canonical (policy_to_json()); required
- *   "places"       array    for each rule of "network", in order, a text: where the caller asked for
- *                           it; for refusals
+ *   "places"       array    for each rule of "network", then each secret, in order, a text: where
+ *                           the caller asked for it; for refusals
  *   "mode"         string   "tproxy" or "redirect": how TCP comes to the broker; required
  *   "landlock"     boolean  false: the policy's best_effort lets Landlock be missing
  *   "uid", "gid"   integer  whom to become; required if the broker is started by root, and not 0

@@ -471,18 +471,24 @@ int policy_network_to_json(const struct policy *p, char **ret, struct pale_err *
 	return group_to_json(p, "network", ret, err);
 }
 
+/* What is cut in the middle of a character is of no use to anybody either. */
+static int add_place(json_t *list, const char *where)
+{
+	if (!where)
+		where = "network";
+	return json_array_append_new(
+		list, json_stringn_nocheck(where, str_utf8_prefix(where, strlen(where))));
+}
+
 int policy_network_places(const struct policy_network *n, char **ret, struct pale_err *err)
 {
 	json_t *list = json_array();
 	int r = 0;
 
-	for (size_t i = 0; i < n->nrules; i++) {
-		const char *where = n->rules[i].where ? n->rules[i].where : "network";
-
-		/* What is cut in the middle of a character is of no use to anybody either. */
-		r |= json_array_append_new(
-			list, json_stringn_nocheck(where, str_utf8_prefix(where, strlen(where))));
-	}
+	for (size_t i = 0; i < n->nrules; i++)
+		r |= add_place(list, n->rules[i].where);
+	for (size_t i = 0; i < n->nsecrets; i++)
+		r |= add_place(list, n->secrets[i].where);
 	*ret = r == 0 ? json_dumps(list, JSON_COMPACT) : NULL;
 	json_decref(list);
 	return *ret ? 0 : err_nomem(err, "policy");
@@ -490,16 +496,18 @@ int policy_network_places(const struct policy_network *n, char **ret, struct pal
 
 int policy_network_take_places(struct policy_network *n, const json_t *places)
 {
-	if (json_array_size(places) != n->nrules)
+	if (json_array_size(places) != n->nrules + n->nsecrets)
 		return -EINVAL;
-	for (size_t i = 0; i < n->nrules; i++) {
+	for (size_t i = 0; i < n->nrules + n->nsecrets; i++) {
+		char **where =
+			i < n->nrules ? &n->rules[i].where : &n->secrets[i - n->nrules].where;
 		const char *place = json_string_value(json_array_get(places, i));
 		char *copy = place ? strdup(place) : NULL;
 
 		if (!copy)
 			return place ? -ENOMEM : -EINVAL;
-		free(n->rules[i].where);
-		n->rules[i].where = copy;
+		free(*where);
+		*where = copy;
 	}
 	return 0;
 }

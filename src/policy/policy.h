@@ -144,9 +144,10 @@ int policy_widened(const struct policy *file, const struct policy *flags, char l
 int policy_to_json(const struct policy *p, char **ret, struct pale_err *err) _must_check_;
 /* The same of its network part alone. */
 int policy_network_to_json(const struct policy *p, char **ret, struct pale_err *err) _must_check_;
-/* Where each of its rules was asked for, in their order, as a JSON list of texts: the canonical
- * text has no places, and what reads it would name its own. policy_network_take_places() gives them
- * to the rules that were read from that text; -EINVAL: they are not those of these rules. */
+/* Where each of its rules, then each of its secrets was asked for, in their order, as a JSON list
+ * of texts: the canonical text has no places, and what reads it would name its own.
+ * policy_network_take_places() gives them to those that were read from that text; -EINVAL: they are
+ * not theirs. */
 int policy_network_places(const struct policy_network *n, char **ret,
 			  struct pale_err *err) _must_check_;
 int policy_network_take_places(struct policy_network *n, const struct json_t *places) _must_check_;

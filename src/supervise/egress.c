@@ -260,11 +260,18 @@ static int died(struct broker *b, struct pale_err *err)
 /* 1: *m is a whole message; 0: none now; negative: no more of them. */
 static int receive(struct broker *b, struct egress_message *m, struct pale_err *err)
 {
+	bool reset = false;
 	ssize_t n;
 
-	do
+	/* A broker that ends with something of ours unread leaves ECONNRESET, once, before what it
+	 * said last: why it failed. */
+	do {
 		n = recv(b->sock, m, sizeof(*m), MSG_DONTWAIT | MSG_TRUNC);
-	while (n < 0 && errno == EINTR);
+		if (n < 0 && errno == ECONNRESET && !reset) {
+			reset = true;
+			errno = EINTR;
+		}
+	} while (n < 0 && errno == EINTR);
 	if (n < 0 && errno == EAGAIN)
 		return 0;
 	if (n <= 0)

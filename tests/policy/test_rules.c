@@ -3,6 +3,7 @@
 #include "policy/policy.h"
 #include "base/str.h"
 #include <arpa/inet.h>
+#include <jansson.h>
 #include <stdarg.h>
 #include <string.h>
 #include <setjmp.h>
@@ -313,8 +314,10 @@ static void test_everything(void **state)
 				       *from_yaml = NULL;
 	_cleanup_free_ char *text = NULL, *text2 = NULL, *text3 = NULL, *yaml = NULL, *text4 = NULL;
 	const struct policy_network *n = &p->network;
+	_cleanup_free_ char *places = NULL;
 	char lines[32][160];
 	struct pale_err err;
+	json_t *list;
 
 	(void)state;
 	assert_int_equal(n->nrules, 9);
@@ -354,6 +357,15 @@ static void test_everything(void **state)
 		assert_string_equal(network_rule_text(&n->rules[i], a),
 				    network_rule_text(&again->network.rules[i], b));
 	}
+	/* Their places go beside the canonical text. */
+	assert_int_equal(policy_network_places(n, &places, &err), 0);
+	list = json_loads(places, 0, NULL);
+	assert_int_equal(policy_network_take_places(&again->network, list), 0);
+	assert_string_equal(again->network.rules[8].where, n->rules[8].where);
+	assert_string_equal(again->network.secrets[2].where, n->secrets[2].where);
+	json_array_append_new(list, json_string("x"));
+	assert_int_equal(policy_network_take_places(&again->network, list), -EINVAL);
+	json_decref(list);
 	assert_int_equal(policy_copy(&copy, p, &err), 0);
 	assert_int_equal(policy_to_json(copy, &text3, &err), 0);
 	assert_string_equal(text, text3);
