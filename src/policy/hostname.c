@@ -80,6 +80,8 @@ bool network_pattern_covers(const char *pattern, const char *other)
 {
 	if (strcmp(pattern, other) == 0)
 		return true;
-	/* "*.b.a" lies in "*.a": what it covers ends in ".b.a". */
-	return network_host_matches(pattern, str_starts(other, "*.") ? other + 2 : other);
+	if (!str_starts(other, "*."))
+		return network_host_matches(pattern, other);
+	/* "*.b.a" lies in "*.a", since what it covers ends in ".b.a"; but not in "b.a". */
+	return str_starts(pattern, "*.") && network_host_matches(pattern, other + 2);
 }
