@@ -51,6 +51,13 @@ const struct audit_event audit_events[] = {
 	{"network.exfiltration", "egress", AUDIT_BLOCKED, 0,
 	 "host, address, port, protocol, method, path, detail, rule, where, program, count",
 	 "The placeholder of a secret was sent where it does not belong; nothing of it left."},
+	{"network.changed", "supervise", AUDIT_INFO, 0,
+	 "revision, effect, added, removed, uid, pid, program",
+	 "The rules of the running box were changed by its owner (`pale network`): `effect` says "
+	 "whether they were widened, narrowed, or both. On record before it is in force."},
+	{"door.refused", "supervise", AUDIT_BLOCKED, 0, "uid, pid, program, why",
+	 "Somebody who is not the box's owner, or is inside of a box, came to the supervisor's "
+	 "control socket, and was turned away."},
 	{"file.blocked", "confine", AUDIT_BLOCKED, 0, "path, op, call, errno, program, comm, pid",
 	 "An attempt to open or change a file that the policy does not allow."},
 	{"mount.refused", "isolation", AUDIT_BLOCKED, 0, "path, kind, why",

@@ -157,6 +157,8 @@ static int change_rules(struct egress *e, int memfd, struct pale_err *err)
 		return err_set(err, PALE_E_POLICY, STAGE, 0,
 			       "secrets cannot be added to, or taken from, a running box");
 	}
+	/* What was counted names rules by what they are called until now. */
+	events_flush(e);
 	c->policy = now;
 	c->network = &now->network;
 	r = http_rules(e, err);
@@ -168,6 +170,7 @@ static int change_rules(struct egress *e, int memfd, struct pale_err *err)
 		policy_free(now);
 		return r;
 	}
+	(void)!say(EGRESS_TAKEN, NULL);
 	flows_recheck(e);
 	policy_free(before);
 	return 0;

@@ -49,7 +49,9 @@ enum egress_kind {
 	/* broker to supervisor */
 	EGRESS_CA,     /* text: the box's CA certificate, PEM; before EGRESS_READY if anything
 			  intercepts */
-	EGRESS_READY,  /* confined, rules loaded */
+	EGRESS_TAKEN,  /* EGRESS_RULES were taken over: what follows names rules of the new ones */
+	EGRESS_READY,  /* confined, rules loaded; after EGRESS_RULES: what they do not allow any
+			  more has been ended */
 	EGRESS_FAILED, /* text: why it can't work; it exits */
 	EGRESS_EVENT,
 };

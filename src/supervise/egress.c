@@ -36,6 +36,8 @@ struct broker {
 	char **placeholders;
 	char *ca;
 	char program[PATH_MAX];
+	size_t nrules, most_rules; /* in force; and since the start */
+	unsigned changing;	   /* rules that it was sent and has not taken over */
 	char stack[16384] __attribute__((aligned(16)));
 };
 
@@ -113,6 +115,7 @@ int broker_start(const struct plan *plan, struct broker **ret, struct pale_err *
 	b->plan = plan;
 	b->pid = b->pidfd = b->sock = b->theirs = -1;
 	memcpy(b->program, program, sizeof(program));
+	broker_changed(b, plan->network->nrules);
 	*ret = b;
 	r = secrets_placeholders(plan->network, &b->placeholders, err);
 	if (r < 0)
@@ -236,7 +239,7 @@ static bool event_sane(const struct broker *b, const struct egress_event *ev)
 	       ev->what >= EGRESS_LOOKUP && ev->what <= EGRESS_INBOUND && ev->count > 0 &&
 	       ev->count <= INT64_MAX && ev->bytes_in <= INT64_MAX && ev->bytes_out <= INT64_MAX &&
 	       ev->duration_us <= INT64_MAX && ev->rule >= -1 &&
-	       (ev->rule < 0 || (size_t)ev->rule < b->plan->network->nrules) &&
+	       (ev->rule < 0 || (size_t)ev->rule < b->most_rules) &&
 	       (ev->protocol & (ev->protocol - 1)) == 0 && ev->protocol <= NETWORK_UDP &&
 	       ends(ev->host, sizeof(ev->host)) && ends(ev->address, sizeof(ev->address)) &&
 	       ends(ev->sni, sizeof(ev->sni)) && ends(ev->method, sizeof(ev->method)) &&
@@ -329,6 +332,21 @@ int broker_fd(const struct broker *b)
 	return b->sock;
 }
 
+int broker_change(struct broker *b, int memfd, struct pale_err *err)
+{
+	int r = say(b, EGRESS_RULES, &memfd, 1, err);
+
+	b->changing += r == 0;
+	return r;
+}
+
+void broker_changed(struct broker *b, size_t nrules)
+{
+	b->nrules = nrules;
+	if (nrules > b->most_rules)
+		b->most_rules = nrules;
+}
+
 int broker_take(struct broker *b, struct egress_event *ret, struct pale_err *err)
 {
 	struct egress_message m;
@@ -336,9 +354,18 @@ int broker_take(struct broker *b, struct egress_event *ret, struct pale_err *err
 
 	if (r <= 0)
 		return r;
+	if (m.kind == EGRESS_TAKEN && b->changing)
+		return BROKER_TAKEN;
+	if (m.kind == EGRESS_READY && b->changing) {
+		b->changing--;
+		return BROKER_CHANGED;
+	}
 	if (m.kind != EGRESS_EVENT || !event_sane(b, &m.event))
 		return err_set(err, PALE_E_SYSTEM, STAGE, 0, "the egress broker makes no sense");
 	*ret = m.event;
+	/* Of a rule that is gone: which one it was is not known any more. */
+	if (ret->rule >= 0 && (size_t)ret->rule >= b->nrules)
+		ret->rule = -1;
 	return 1;
 }
 
@@ -356,7 +383,7 @@ void broker_finish(struct broker *b, void (*fn)(void *arg, const struct egress_e
 
 		if (r < 0)
 			break;
-		if (r > 0)
+		if (r == 1)
 			fn(arg, &ev);
 	}
 }

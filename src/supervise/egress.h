@@ -30,8 +30,15 @@ int broker_ready(struct broker *b, struct pale_err *err) _must_check_;
 const char *broker_ca(const struct broker *b);
 
 int broker_fd(const struct broker *b);
+/* Sends it changed rules: {"network": ...} in a sealed memfd, borrowed. */
+int broker_change(struct broker *b, int memfd, struct pale_err *err) _must_check_;
+/* What its events name are from now on the first n rules, of these. */
+void broker_changed(struct broker *b, size_t nrules);
 /* The next event, every field checked. 1; 0: there is none now; negative: the broker has failed or
- * died, which ends the box. */
+ * died, which ends the box. After broker_change(), with nothing in *ret: BROKER_TAKEN, the events
+ * that follow name the new rules; BROKER_CHANGED, what they do not allow any more is ended. */
+#define BROKER_TAKEN   2
+#define BROKER_CHANGED 3
 int broker_take(struct broker *b, struct egress_event *ret, struct pale_err *err) _must_check_;
 /* Ends it in good order: what it had still to tell is passed to fn. */
 void broker_finish(struct broker *b, void (*fn)(void *arg, const struct egress_event *ev),

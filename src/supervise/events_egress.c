@@ -42,6 +42,13 @@ static const char *event_name(const struct egress_event *ev)
 	return "network.blocked";
 }
 
+/* Its rule, where that is a part of what makes events alike: indices change with the rules. */
+static const char *words_of(const struct policy_network *n, const struct egress_event *ev,
+			    char out[static NETWORK_RULE_TEXT])
+{
+	return ev->rule < 0 ? "" : network_rule_text(&n->rules[ev->rule], out);
+}
+
 /* The rule that decided, in words, and where it stands. */
 static void add_rule(json_t *o, const struct policy_network *n, const struct egress_event *ev)
 {
@@ -107,6 +114,7 @@ static void add_blocked(struct events *e, const struct policy_network *n,
 			const struct egress_event *ev, const char *program)
 {
 	_cleanup_buf_ struct buf key = BUF_INIT(4096);
+	char rule[NETWORK_RULE_TEXT];
 	bool lookup = ev->what == EGRESS_LOOKUP;
 	json_t *entry = json_object();
 
@@ -121,8 +129,8 @@ static void add_blocked(struct events *e, const struct policy_network *n,
 	add_rule(entry, n, ev);
 	events_text(entry, "detail", ev->detail, sizeof(ev->detail));
 	events_text(entry, "program", program, 256);
-	buf_addf(&key, "egress/%u/%u/%d/%u/%u/%s/", ev->outcome, ev->what, ev->rule, ev->protocol,
-		 ev->port, ev->address);
+	buf_addf(&key, "egress/%u/%u/%s/%u/%u/%s/", ev->outcome, ev->what, words_of(n, ev, rule),
+		 ev->protocol, ev->port, ev->address);
 	str_escape(&key, ev->host, strlen(ev->host));
 	buf_adds(&key, "/");
 	str_escape(&key, ev->method, strlen(ev->method));
@@ -147,13 +155,14 @@ static json_t *used_entry(struct events *e, const struct policy_network *n,
 			  const struct egress_event *ev)
 {
 	_cleanup_buf_ struct buf key = BUF_INIT(2048);
+	char rule[NETWORK_RULE_TEXT];
 	json_t *index, *entry;
 
 	/* By name where there is one: its addresses change. */
 	str_escape(&key, ev->host, strlen(ev->host));
 	if (!*ev->host)
 		str_escape(&key, ev->address, strlen(ev->address));
-	buf_addf(&key, "/%u/%u/%d/%d", ev->port, ev->protocol, ev->rule,
+	buf_addf(&key, "/%u/%u/%s/%d", ev->port, ev->protocol, words_of(n, ev, rule),
 		 ev->what == EGRESS_INBOUND);
 	index = json_object_get(e->used_keys, key.data);
 	if (index)

@@ -113,6 +113,11 @@ int notify_new(const struct notify_config *config, struct notify **ret, struct p
 	return 0;
 }
 
+void notify_set_network(struct notify *n, const struct policy_network *network)
+{
+	n->config.network = network;
+}
+
 void notify_free(struct notify *n)
 {
 	if (!n)

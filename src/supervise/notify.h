@@ -89,6 +89,9 @@ int notify_new(const struct notify_config *config, struct notify **ret,
 	       struct pale_err *err) _must_check_;
 void notify_free(struct notify *n);
 
+/* Other rules, borrowed, in place of those that it was made with. */
+void notify_set_network(struct notify *n, const struct policy_network *network);
+
 /* Borrowed; polls readable when a call waits. */
 int notify_fd(const struct notify *n);
 

@@ -3,10 +3,13 @@
 
 #include <event2/event.h>
 
+#include "base/clock.h"
 #include "confine/cgroup.h"
 #include "isolation/isolation.h"
+#include "supervise/door.h"
 #include "supervise/egress.h"
 #include "supervise/events.h"
+#include "supervise/live.h"
 #include "supervise/notify.h"
 #include "supervise/streams.h"
 #include "supervise/supervise.h"
@@ -26,7 +29,11 @@ struct run {
 	struct events *events;
 	struct notify *notify;
 	struct broker *broker; /* where the plan has a network */
-	struct usage *usage;   /* the supervisor's own accounting, where no cgroup counts */
+	struct live *live;     /* likewise: its rules */
+	struct door *door;
+	json_t *policy_name;	  /* for those at the door; with the next, as the log has them */
+	char started[CLOCK_TEXT]; /* when the box was built */
+	struct usage *usage;	  /* the supervisor's own accounting, where no cgroup counts */
 	struct terminal terminal;
 
 	struct event_base *base;
@@ -68,6 +75,10 @@ void limits_finish(struct run *run);
 
 /* caller.c: watches the caller's signals and commands. */
 int caller_watch(struct run *run, struct pale_err *err) _must_check_;
+
+/* door_run.c: opens the door of a run with a network, and closes it when the box is dead. */
+int door_open(struct run *run, struct pale_err *err) _must_check_;
+void door_close(struct run *run);
 
 /* harvest.c: what the box left, when it is dead: collected directories and captured overlays. */
 void harvest(struct run *run, int64_t started_ns);

@@ -16,6 +16,7 @@
 #include "confine/seccomp.h"
 #include "init/protocol.h"
 #include "supervise/run.h"
+#include "supervise/runtime.h"
 #include "supervise/trust.h"
 #include "supervise/views.h"
 
@@ -257,7 +258,8 @@ static void on_egress_event(void *arg, const struct egress_event *ev)
 {
 	struct run *run = arg;
 
-	events_egress(run->events, run->plan->network, ev, egress_program(run, ev));
+	live_count(run->live, ev);
+	events_egress(run->events, live_network(run->live), ev, egress_program(run, ev));
 }
 
 static void on_egress(evutil_socket_t fd, short what, void *arg)
@@ -278,7 +280,12 @@ static void on_egress(evutil_socket_t fd, short what, void *arg)
 			run_fail(run, &err);
 			return;
 		}
-		on_egress_event(run, &ev);
+		if (r == BROKER_TAKEN)
+			live_taken(run->live);
+		else if (r == BROKER_CHANGED)
+			live_acknowledged(run->live);
+		else
+			on_egress_event(run, &ev);
 	}
 	if (events_failed(run->events, &err) < 0)
 		run_fail(run, &err);
@@ -341,6 +348,8 @@ static int write_start(struct run *run, struct pale_err *err)
 	body = run->req->start(run->req->start_arg, err);
 	if (!body)
 		return -(int)err->code;
+	if (plan->network)
+		run->policy_name = json_incref(json_object_get(body, "policy_name"));
 	argv = json_array();
 	for (char **a = plan->command.argv; *a; a++)
 		json_array_append_new(argv, audit_text(*a, strlen(*a), 1 << 20));
@@ -482,6 +491,8 @@ static int build(struct run *run, struct pale_err *err)
 		r = broker_connect(run->broker, &run->box, err);
 	if (r == 0)
 		r = make_loop(run, err);
+	if (r == 0 && plan->network)
+		r = door_open(run, err);
 	if (r == 0)
 		r = views_read(plan, &views, err);
 	if (r == 0 && systemd)
@@ -626,6 +637,9 @@ static void clean_up(struct run *run)
 	/* Before the descriptors that they watch are closed. */
 	for (size_t i = 0; i < run->nwatched; i++)
 		event_free(run->watched[i]);
+	door_close(run);
+	live_free(run->live);
+	json_decref(run->policy_name);
 	isolation_done(&run->box);
 	broker_free(run->broker);
 	streams_free(run->streams);
@@ -706,6 +720,7 @@ int supervise_run(const struct supervise_request *req, struct result *ret, struc
 		run_end(&run, OUTCOME_FAILED);
 	}
 	terminal_leave(&run.terminal);
+	door_close(&run);
 	isolation_kill(&run.box);
 	isolation_reap(&run.box);
 	settle(&run);
@@ -723,10 +738,12 @@ int supervise_run(const struct supervise_request *req, struct result *ret, struc
 static int kill_lost(void *arg, const char *id, struct pale_err *err)
 {
 	struct cgroup_host *host = arg;
+	int r;
 
 	if (host->kind == CGROUP_NONE)
 		cgroup_probe(host);
-	return host->kind == CGROUP_NONE ? 0 : cgroup_recover(host, id, err);
+	r = host->kind == CGROUP_NONE ? 0 : cgroup_recover(host, id, err);
+	return r < 0 ? r : runtime_clean(id, err);
 }
 
 int supervise_recover(struct pale_err *err)

@@ -35,7 +35,7 @@ def text(name):
 
 
 PAGES = [p for p in ("README.md", "SECURITY.md", "HACKING.md", "docs/ARCHITECTURE.md", "docs/THREAT-MODEL.md",
-                     "docs/DEPENDENCIES.md") if (top / p).exists()]
+                     "docs/DEPENDENCIES.md", "docs/control-protocol.md") if (top / p).exists()]
 check("README, SECURITY, HACKING, LICENSE and the three documents are there",
       [f"{p} is missing" for p in ("README.md", "SECURITY.md", "HACKING.md", "LICENSE", "docs/ARCHITECTURE.md",
                                    "docs/THREAT-MODEL.md", "docs/DEPENDENCIES.md") if not (top / p).exists()])
@@ -68,6 +68,15 @@ used = {name for path in [top / "meson.build", *top.glob("src/**/meson.build"), 
         for name in re.findall(r"\bdependency\('([^']+)'", path.read_text(encoding="utf-8"))}
 check("each library of the build is a package of the list",
       [f"dependency('{u}') is not in packaging/packages" for u in used if LIBRARIES.get(u) not in wanted])
+
+# The control protocol: its commands and its codes.
+protocol = text("docs/control-protocol.md")
+commands_of = re.findall(r'^\t\{"([a-z.]+)", DOOR_', text("src/supervise/door_commands.c"), re.M)
+codes_of = re.findall(r'^\t\[CONTROL_\w+\] = "(\w+)"', text("src/supervise/control.c"), re.M)
+check("docs/control-protocol.md has the commands", [] if commands_of and
+      commands_of == re.findall(r"^### `([a-z.]+)`$", protocol, re.M) else [f"there are {commands_of}"])
+check("and the codes of errors", [] if codes_of and codes_of == re.findall(r"^\| `(\w+)` \| [^|]+ \|$", protocol.split("| code |")[1], re.M)[:len(codes_of)]
+      else [f"there are {codes_of}"])
 
 # The threat model: each row of its claims has a mechanism and a test that exists.
 rows = [[c.strip() for c in line.strip("\n ").strip()[1:-1].split("|")] for line in text("docs/THREAT-MODEL.md").splitlines()

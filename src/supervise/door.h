@@ -1,0 +1,63 @@
+/* The supervisor's door: a Unix socket in the runtime directory, at which its owner's other
+ * programs ask about the box and change its rules (docs/control-protocol.md). For boxes with a
+ * network. It is never in the box's view, and what comes through it from inside, or from another
+ * user than the owner and root, is refused. */
+#pragma once
+
+#include <event2/event.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "supervise/control.h"
+#include "supervise/live.h"
+
+#define DOOR_CLIENTS 64 /* at a time; the one that is idle for longest makes room */
+
+/* What the box is in; a command says in which of them it is permitted. */
+enum door_state {
+	DOOR_RUNNING = 1 << 0,
+	DOOR_ENDING = 1 << 1, /* nothing is alive in it; its last output is passed on */
+};
+
+struct door;
+
+struct door_config {
+	struct event_base *base; /* borrowed, as all that follows */
+	const char *id;		 /* of the run */
+	int run_fd;		 /* its directory in the state directory */
+	struct live *live;
+	enum door_state (*state)(void *arg);
+	json_t *(*info)(void *arg); /* what `info` answers; NULL: no memory */
+	/* Puts door.refused on record; body is stolen. */
+	void (*refused)(void *arg, json_t *body);
+	void *arg;
+};
+
+/* Makes the socket and listens. PALE_E_HOST: there is no place for it that can be trusted. */
+int door_new(const struct door_config *config, struct door **ret,
+	     struct pale_err *err) _must_check_;
+/* Closes every connection and removes the socket. */
+void door_free(struct door *d);
+
+/* One command of the protocol. */
+struct door_call {
+	void *client; /* for door_answer() */
+	const struct door_config *config;
+	struct live_who who;
+	json_t *arguments;
+	enum control_code code; /* of a failure; set by the handler */
+};
+/* What a handler says besides 0 (*ret is the result) and a negative code. */
+#define DOOR_LATER 1 /* door_answer() comes */
+#define DOOR_AGAIN 2 /* something else has to end first: call again then */
+struct door_command {
+	const char *name;
+	unsigned states; /* enum door_state, in which it is permitted */
+	int (*run)(struct door_call *call, json_t **ret, struct pale_err *err);
+	const char *doc;
+};
+extern const struct door_command door_commands[]; /* door_commands.c; up to a row without a name */
+
+/* The answer to a call that was to come later; result is stolen, or NULL and err. */
+void door_answer(void *client, json_t *result, const struct pale_err *err);

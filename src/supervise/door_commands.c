@@ -1,0 +1,67 @@
+/* The commands of the control protocol: the one table, and what each does. In the supervisor; the
+ * arguments come from the box's owner, or whoever got that far, and each handler refuses what it
+ * does not know. docs/control-protocol.md is compared with the table by tests/docs. */
+#include "supervise/door.h"
+
+#define STAGE "supervise"
+
+static const char *const no_arguments[] = {NULL};
+
+static int finish(struct door_call *call, int r, json_t *result, json_t **ret, struct pale_err *err)
+{
+	if (r < 0) {
+		call->code = control_code_of(err);
+		return r;
+	}
+	*ret = result;
+	call->code = CONTROL_FAILED;
+	return result ? 0 : err_nomem(err, STAGE);
+}
+
+static int info(struct door_call *call, json_t **ret, struct pale_err *err)
+{
+	int r = control_known(call->arguments, no_arguments, err);
+	json_t *o = r < 0 ? NULL : call->config->info(call->config->arg), *names;
+
+	if (!o)
+		return finish(call, r, NULL, ret, err);
+	names = json_array();
+	for (const struct door_command *c = door_commands; c->name; c++)
+		json_array_append_new(names, json_string(c->name));
+	json_object_set_new(o, "commands", names);
+	return finish(call, 0, o, ret, err);
+}
+
+static int network_show(struct door_call *call, json_t **ret, struct pale_err *err)
+{
+	int r = control_known(call->arguments, no_arguments, err);
+
+	return finish(call, r, r < 0 ? NULL : live_show(call->config->live), ret, err);
+}
+
+static int network_change(struct door_call *call, json_t **ret, struct pale_err *err)
+{
+	_cleanup_change_ struct network_change c = {0};
+	struct live *live = call->config->live;
+	uint64_t revision;
+	int r;
+
+	if (live_busy(live))
+		return DOOR_AGAIN;
+	r = control_network_change(call->arguments, &c, &revision, &call->code, err);
+	if (r < 0)
+		return r;
+	r = live_change(live, &c, revision, &call->who, door_answer, call->client, ret, err);
+	if (r < 0)
+		call->code = control_code_of(err);
+	return r == 1 ? DOOR_LATER : r;
+}
+
+const struct door_command door_commands[] = {
+	{"info", DOOR_RUNNING | DOOR_ENDING, info,
+	 "what the box is, since when, with which limits, and what it has used so far"},
+	{"network.show", DOOR_RUNNING | DOOR_ENDING, network_show,
+	 "the rules in force, with their numbers and counters"},
+	{"network.change", DOOR_RUNNING, network_change, "adds and removes rules, all or none"},
+	{0},
+};
