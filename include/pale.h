@@ -186,6 +186,8 @@ PALE_EXPORT void pale_plan_print(const struct pale_plan *p, FILE *out, unsigned 
  */
 PALE_EXPORT int pale_doctor(char **ret, FILE *out, unsigned flags, struct pale_err *err);
 
+#define PALE_ID_SIZE 27 /* of a run's id with its final NUL */
+
 /* --- runs -------------------------------------------------------------------------------- */
 
 enum pale_stream { PALE_STDOUT, PALE_STDERR };
@@ -248,6 +250,45 @@ PALE_EXPORT int pale_box_destroy(struct pale_box *box, struct pale_err *err);
 /* Ends the box if it still runs, and waits for that. */
 PALE_EXPORT void pale_box_free(struct pale_box *box);
 
+/* --- running boxes, of this user ----------------------------------------------------------- */
+
+/* These speak to the box's supervisor over its control socket (docs/control-protocol.md), which a
+ * box has whose policy allows something of the network. They wait for its answer, at most half a
+ * minute. A box is named by the id of its run. */
+
+/* The id that ref means: an id, or a unique beginning of that of a running box; NULL: the one box
+ * with a control socket that runs. PALE_E_NOTFOUND: there is none such; PALE_E_USAGE: there are
+ * several. */
+PALE_EXPORT int pale_box_find(const char *ref, char ret[PALE_ID_SIZE], struct pale_err *err);
+/* What it is, as a JSON object (to be freed by the caller): id, policy, command, pid,
+ * supervisor_pid, started, state, limits, usage so far, commands. */
+PALE_EXPORT int pale_box_info(const char *id, char **ret, struct pale_err *err);
+
+/* The rules in force, likewise: {revision, rules: [{rule, deny, text, entry, preset, reason,
+ * counters}], unmatched_blocked}. `rule` is a number that stays the rule's own. */
+PALE_EXPORT int pale_box_network_show(const char *id, char **ret, struct pale_err *err);
+
+/* Each list ends with a NULL, or is NULL: it is empty. */
+struct pale_network_change {
+	size_t size; /* sizeof(struct pale_network_change) */
+	/* Rules, as pale_policy_allow() takes them; presets are read here, with the caller's
+	 * configuration, and stand for the rules that they are now. */
+	const char *const *allow;
+	const char *const *deny;
+	/* What goes: the number of a rule ("3"), "preset:NAME", or the form of a rule, in which
+	 * what is left out is any: all rules, allowing or denying, that it covers. */
+	const char *const *remove;
+	uint64_t revision; /* only if the rules are still those of this revision; 0: whatever they
+			      are */
+};
+/* Changes them all or not at all. On return they are in force and in the log, and connections that
+ * are not allowed any more are ended. *ret (may be NULL): {revision, effect, added, removed}.
+ * PALE_E_POLICY, PALE_E_USAGE: a rule is wrong; PALE_E_NOTFOUND: nothing is covered by what is to
+ * be removed, or the box has ended; PALE_E_CONFLICT: it is at another revision, or ends;
+ * PALE_E_HOST: not while a box runs. Secrets cannot be added to a box that runs. */
+PALE_EXPORT int pale_box_network_change(const char *id, const struct pale_network_change *change,
+					char **ret, struct pale_err *err);
+
 PALE_EXPORT void pale_result_free(struct pale_result *r);
 /* "exit", "signal", "wall time", "cpu time", "memory", "file size", "output", "interrupted",
  * "destroyed", "failed". Strings live as long as the result. */
@@ -283,8 +324,6 @@ PALE_EXPORT const char *pale_result_json(struct pale_result *r);
 /* The logs of all runs, in the state directory ($PALE_STATE_DIR, /var/lib/pale for root, or
  * ~/.local/state/pale). What is read from them may have come from a box: texts are hostile unless
  * it is said that they are safe for a terminal. */
-
-#define PALE_ID_SIZE 27 /* of a run's id with its final NUL */
 
 /* Finds the runs whose supervisors were lost (killed, a power cut), ends what is left of them, and
  * closes their logs. Each run does so at its start. The number of them. */

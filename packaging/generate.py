@@ -192,6 +192,9 @@ def kind(option):
 
 def operand_kind(command):
     usage = command.get("usage") or ""
+    words = re.search(r"\b[a-z]+(\|[a-z]+)+\b", usage)
+    if words:
+        return words.group(0)
     if "RUN" in usage:
         return "change" if "PATH" in usage else "run"
     if "[NAME]" in usage:

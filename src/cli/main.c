@@ -16,11 +16,14 @@ extern const struct cli_command cli_policy_command;
 extern const struct cli_command cli_run_command;
 extern const struct cli_command cli_explain_command;
 extern const struct cli_command cli_doctor_command;
+extern const struct cli_command cli_network_command;
 
 const struct cli_command *const cli_commands[] = {
-	&cli_run_command,   &cli_explain_command, &cli_doctor_command,
-	&cli_diff_command,  &cli_apply_command,	  &cli_discard_command,
-	&cli_audit_command, &cli_policy_command,  NULL,
+	&cli_run_command,     &cli_explain_command,
+	&cli_doctor_command,  &cli_network_command,
+	&cli_diff_command,    &cli_apply_command,
+	&cli_discard_command, &cli_audit_command,
+	&cli_policy_command,  NULL,
 };
 
 int cli_fail(const struct pale_err *err)

@@ -393,6 +393,64 @@ static void test_no_error_wanted(void **state)
 	pale_policy_free(policy);
 }
 
+/* The rules of a running box, from the program that started it or another one of the same user. */
+static void test_network(void **state)
+{
+	static const char *const hosts[] = {"www.example.com", "preset:pypi", NULL},
+				 *const gone[] = {"1", "preset:pypi", NULL},
+				 *const wrong[] = {"a b c d", NULL};
+	struct pale_network_change change = {.size = sizeof(change), .allow = hosts};
+	struct pale_policy *policy = policy_with(NULL, NULL);
+	struct seen *s = calloc(1, sizeof(*s));
+	struct pale_box *box;
+	struct pale_result *r;
+	char id[PALE_ID_SIZE], again[PALE_ID_SIZE], *text = NULL;
+	struct pale_err err = {0};
+
+	(void)state;
+	assert_int_equal(pale_policy_allow(policy, "example.com", &err), 0);
+	box = start("echo ready; sleep 20", policy, s);
+	while (!s->nout) {
+		struct pollfd p = {pale_box_fd(box), POLLIN, 0};
+
+		assert_true(poll(&p, 1, 20000) > 0);
+		if (pale_box_dispatch(box, &err) < 0)
+			fail_msg("%s", err.message);
+	}
+	if (pale_box_find(NULL, id, &err) < 0)
+		fail_msg("%s", err.message);
+	assert_int_equal(pale_box_find(id, again, NULL), 0);
+	assert_string_equal(id, again);
+	assert_int_equal(pale_box_find("zzz", again, NULL), -PALE_E_NOTFOUND);
+	assert_int_equal(pale_box_info(id, &text, &err), 0);
+	assert_non_null(strstr(text, id));
+	free(text);
+	if (pale_box_network_change(id, &change, &text, &err) < 0)
+		fail_msg("%s", err.message);
+	assert_non_null(strstr(text, "allow tls www.example.com:443"));
+	assert_non_null(strstr(text, "allow tls files.pythonhosted.org:443"));
+	free(text);
+	assert_int_equal(pale_box_network_show(id, &text, &err), 0);
+	assert_non_null(strstr(text, "\"revision\":2"));
+	free(text);
+	change.revision = 1;
+	assert_int_equal(pale_box_network_change(id, &change, NULL, &err), -PALE_E_CONFLICT);
+	change = (struct pale_network_change){.size = sizeof(change), .deny = wrong};
+	assert_int_equal(pale_box_network_change(id, &change, NULL, &err), -PALE_E_POLICY);
+	change = (struct pale_network_change){.size = sizeof(change), .remove = gone};
+	assert_int_equal(pale_box_network_change(id, &change, NULL, &err), 0);
+	assert_int_equal(pale_box_network_change(id, &change, NULL, NULL), -PALE_E_NOTFOUND);
+	change = (struct pale_network_change){.size = sizeof(change)};
+	assert_int_equal(pale_box_network_change(id, &change, NULL, NULL), -PALE_E_USAGE);
+	assert_int_equal(pale_box_destroy(box, &err), 0);
+	r = finish(box);
+	assert_non_null(strstr(s->events, "\"event\":\"network.changed\""));
+	assert_int_equal(pale_box_network_show(id, &text, NULL), -PALE_E_NOTFOUND);
+	pale_result_free(r);
+	pale_policy_free(policy);
+	free(s);
+}
+
 static void test_signal(void **state)
 {
 	struct seen *s = calloc(1, sizeof(*s));
@@ -638,6 +696,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_slow_events),
 		cmocka_unit_test(test_terminal),
 		cmocka_unit_test(test_no_error_wanted),
+		cmocka_unit_test(test_network),
 		cmocka_unit_test(test_signal),
 		cmocka_unit_test(test_supervisor_killed),
 		cmocka_unit_test(test_caller_killed),
