@@ -504,9 +504,12 @@ static size_t mask_bytes(const struct secrets *s, uint32_t *state, char *data, s
 void secrets_mask_head(const struct secrets *s, struct head *h)
 {
 	for (size_t i = 0; s && i < h->nfields; i++) {
+		const struct head_field *f = &h->fields[i];
 		uint32_t state = 0;
 
-		mask_bytes(s, &state, h->text.data + h->fields[i].value, h->fields[i].value_len, 0);
+		mask_bytes(s, &state, h->text.data + f->name, f->name_len, 0);
+		state = 0;
+		mask_bytes(s, &state, h->text.data + f->value, f->value_len, 0);
 	}
 	if (s && h->reason) {
 		char *reason = h->text.data + h->reason;
