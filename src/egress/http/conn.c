@@ -145,11 +145,16 @@ static bool write_ssl(struct conn *c)
 {
 	size_t len = evbuffer_get_length(c->out);
 	size_t n = len < RECORD ? len : RECORD;
+	const void *data = evbuffer_pullup(c->out, (ev_ssize_t)n);
 	int r, e;
 
+	if (!data) {
+		fail(c, "out of memory");
+		return false;
+	}
 	ERR_clear_error();
 	errno = 0;
-	r = SSL_write(c->ssl, evbuffer_pullup(c->out, (ev_ssize_t)n), (int)n);
+	r = SSL_write(c->ssl, data, (int)n);
 	if (r > 0) {
 		evbuffer_drain(c->out, (size_t)r);
 		c->written_bytes += (size_t)r;

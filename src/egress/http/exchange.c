@@ -367,6 +367,8 @@ void exchange_check_answer(struct carry *y, struct exchange *x, struct head *ans
 	char detail[160], coding[48];
 	const char *v = head_get(answer, "content-encoding", NULL);
 
+	/* HTTP/3 can't be checked, so it is not had; without the offer nobody tries. */
+	head_remove(answer, "alt-svc");
 	if (!x->secret_host)
 		return;
 	if (v && *v && strcasecmp(v, "identity") != 0 && answer->status >= 200) {

@@ -12,6 +12,7 @@
 #include "egress/http/engine.h"
 
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -464,6 +465,7 @@ void http_take(struct flow *f)
 	struct http *h = f->e->http;
 	struct carry *y = calloc(1, sizeof(*y));
 	SSL *ssl = NULL;
+	int on = 1;
 
 	if (!y) {
 		flow_end(f, EGRESS_UNREACHABLE, "out of memory");
@@ -478,6 +480,7 @@ void http_take(struct flow *f)
 		EVENT_TEXT(y->name, f->host);
 	f->carrier = &carrier;
 	f->carried = y;
+	setsockopt(f->client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	y->timer = event_new(f->e->base, -1, 0, on_timer, y);
 	if (y->tls && h->tls)
 		ssl = tls_server(h->tls, &y->hello);
