@@ -111,6 +111,8 @@ PALE_EXPORT int pale_policy_env(struct pale_policy *p, const char *name, const c
 PALE_EXPORT int pale_policy_allow(struct pale_policy *p, const char *rule, struct pale_err *err);
 PALE_EXPORT int pale_policy_deny(struct pale_policy *p, const char *rule, struct pale_err *err);
 PALE_EXPORT int pale_policy_secret(struct pale_policy *p, const char *secret, struct pale_err *err);
+/* A server in the box that the host can reach: "PORT", "HOSTPORT:PORT" or "PATH:PORT". */
+PALE_EXPORT int pale_policy_publish(struct pale_policy *p, const char *port, struct pale_err *err);
 /* The canonical JSON of p; to be freed by the caller. */
 PALE_EXPORT int pale_policy_json(const struct pale_policy *p, char **ret, struct pale_err *err);
 /* The same as YAML for people, after checking what concerns several keys at once (PALE_E_POLICY).

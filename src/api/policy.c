@@ -234,6 +234,12 @@ int pale_policy_secret(struct pale_policy *p, const char *secret, struct pale_er
 	return policy_add_secret(p->model, secret, origin(p, "pale_policy_secret()"), err);
 }
 
+int pale_policy_publish(struct pale_policy *p, const char *port, struct pale_err *err)
+{
+	NEED_ERR(err);
+	return policy_add_publish(p->model, port, origin(p, "pale_policy_publish()"), err);
+}
+
 int pale_policy_presets(const char *name, char **ret, struct pale_err *err)
 {
 	NEED_ERR(err);

@@ -18,6 +18,9 @@ const struct audit_event audit_events[] = {
 	 "The policy allowed this item to be weaker than asked, and it is."},
 	{"box.ready", "isolation", AUDIT_INFO, 0, "init_pid, mechanisms, fallbacks, setup_us",
 	 "Every mechanism is in force; the code starts now."},
+	{"network.published", "supervise", AUDIT_INFO, 0, "ports",
+	 "Where the host can reach servers in the box: for each of network.publish the port in the "
+	 "box and host_port (of 127.0.0.1 and ::1) or path (a Unix socket)."},
 	{"call.denied", "confine", AUDIT_BLOCKED, 0, "call, detail, op, errno, program, comm, pid",
 	 "A system call that the policy does not allow; it failed with this errno."},
 	{"network.blocked", "confine, egress", AUDIT_BLOCKED, 0,
@@ -43,8 +46,11 @@ const struct audit_event audit_events[] = {
 	 "rule, where, program, detail, count",
 	 "One HTTP request of a connection that is looked into. Values of secrets are masked."},
 	{"network.inbound", "egress", AUDIT_INFO, 0,
-	 "address, port, protocol, bytes_out, bytes_in, duration_us, count",
-	 "A connection from outside to a published port."},
+	 "outcome, port, from, address, protocol, bytes_out, bytes_in, duration_us, detail, count",
+	 "A connection from the host to a published port: `port` and `address` are the box's, `from` "
+	 "says who connected, bytes_out left the box. `outcome`: connected (it has ended), open (for "
+	 "more than ten seconds), unreachable (`detail` says why: ECONNREFUSED, nothing listens), "
+	 "refused (too many at a time)."},
 	{"network.unreachable", "egress", AUDIT_INFO, 0,
 	 "host, address, port, protocol, detail, rule, where, program, count",
 	 "A rule allows it, but the network did not: `detail` says why."},

@@ -84,7 +84,7 @@ ssize_t fd_pread_full(int fd, void *data, size_t len, int64_t at)
 	return (ssize_t)got;
 }
 
-int fd_send(int sock, const void *data, size_t len, const int *fds, size_t nfds)
+static int send_with(int sock, const void *data, size_t len, const int *fds, size_t nfds, int flags)
 {
 	union {
 		struct cmsghdr align;
@@ -108,11 +108,21 @@ int fd_send(int sock, const void *data, size_t len, const int *fds, size_t nfds)
 		memcpy(CMSG_DATA(c), fds, sizeof(int) * nfds);
 	}
 	do
-		n = sendmsg(sock, &msg, MSG_NOSIGNAL);
+		n = sendmsg(sock, &msg, MSG_NOSIGNAL | flags);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
 	return (size_t)n == len ? 0 : -EMSGSIZE;
+}
+
+int fd_send(int sock, const void *data, size_t len, const int *fds, size_t nfds)
+{
+	return send_with(sock, data, len, fds, nfds, 0);
+}
+
+int fd_send_now(int sock, const void *data, size_t len, const int *fds, size_t nfds)
+{
+	return send_with(sock, data, len, fds, nfds, MSG_DONTWAIT);
 }
 
 ssize_t fd_recv(int sock, void *data, size_t len, int *fds, size_t max_fds, size_t *ret_nfds)

@@ -30,6 +30,9 @@ ssize_t fd_pread_full(int fd, void *data, size_t len, int64_t at) _must_check_;
 /* Sends one message with nfds (at most 64) descriptors. 0 or a negative errno. */
 int fd_send(int sock, const void *data, size_t len, const int *fds, size_t nfds) _must_check_;
 
+/* The same, without waiting: -EAGAIN if the other side is behind. */
+int fd_send_now(int sock, const void *data, size_t len, const int *fds, size_t nfds) _must_check_;
+
 /* Receives one message of at most len bytes; descriptors are close-on-exec and owned by the caller;
  * more than max_fds are closed and -EMSGSIZE returned. The byte count (0 at the end) or a negative
  * errno. *ret_nfds may be NULL only if max_fds is 0. */

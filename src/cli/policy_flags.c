@@ -17,6 +17,7 @@ enum {
 	FLAG_ALLOW,
 	FLAG_DENY,
 	FLAG_SECRET,
+	FLAG_PUBLISH,
 	FLAG_SET,
 	FLAG_KEY, /* and further: the keys of the policy that have a flag, by index */
 };
@@ -49,6 +50,10 @@ static const struct cli_option own_options[] = {
 	 "give the code a placeholder in the variable NAME for a secret that only HOST is sent (in "
 	 "the header authorization; append ,header=NAME or ,query=NAME or ,basic); SOURCE is "
 	 "env:NAME (if left out the caller's NAME), file:PATH, command:LINE or fd:N",
+	 NULL},
+	{FLAG_PUBLISH, 0, "publish", "[HOSTPORT:]PORT|PATH:PORT",
+	 "let the host reach a server in the box: its PORT at HOSTPORT of loopback (if left out any "
+	 "free one, which is told), or at the Unix socket PATH",
 	 NULL},
 	{FLAG_SET, 0, "set", "KEY=VALUE", "set any key of the policy: --set limits.inodes=1000",
 	 NULL},
@@ -190,6 +195,7 @@ static int apply(struct pale_policy *p, const struct cli_flag *f, struct pale_er
 	case FLAG_ALLOW: r = pale_policy_allow(p, f->value, err); break;
 	case FLAG_DENY: r = pale_policy_deny(p, f->value, err); break;
 	case FLAG_SECRET: r = pale_policy_secret(p, f->value, err); break;
+	case FLAG_PUBLISH: r = pale_policy_publish(p, f->value, err); break;
 	case FLAG_ENV: r = add_env(p, f->value, err); break;
 	case FLAG_SET: r = set_any(p, f->value, err); break;
 	default: r = pale_policy_set(p, key.key, f->value, err); break;

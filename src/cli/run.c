@@ -247,6 +247,43 @@ static int print_result(struct pale_result *result, const struct pale_err *err)
 	return print_json(o);
 }
 
+/* Does the policy publish ports? */
+static bool publishes(const struct pale_policy *policy)
+{
+	_cleanup_free_ char *text = NULL;
+	struct pale_err ignored;
+	json_t *all = pale_policy_json(policy, &text, &ignored) == 0
+			      ? json_loads(text, JSON_ALLOW_NUL, NULL)
+			      : NULL;
+	bool yes = json_array_size(json_object_get(json_object_get(all, "network"), "publish"));
+
+	json_decref(all);
+	return yes;
+}
+
+/* Where they are, before the command runs: whoever wants to connect cannot wait for the result. */
+static void print_published(void *arg, const char *line)
+{
+	json_t *event = json_loads(line, JSON_ALLOW_NUL, NULL), *port;
+	size_t i;
+
+	(void)arg;
+	if (strcmp(string_at(event, "event"), "network.published") == 0)
+		json_array_foreach(json_object_get(event, "ports"), i, port)
+		{
+			int in_box = (int)json_integer_value(json_object_get(port, "port"));
+			json_t *at = json_object_get(port, "host_port");
+
+			if (at)
+				fprintf(stderr, "pale: port %d of the box is at localhost:%d\n",
+					in_box, (int)json_integer_value(at));
+			else
+				fprintf(stderr, "pale: port %d of the box is at %s\n", in_box,
+					QUOTED(string_at(port, "path")));
+		}
+	json_decref(event);
+}
+
 static int run(int argc, char **argv)
 {
 	extern const struct cli_command cli_run_command;
@@ -288,6 +325,8 @@ static int run(int argc, char **argv)
 	how.err = json ? -1 : STDERR_FILENO;
 	how.keep_output = how.ordered = json;
 	how.base_policy = file;
+	if (publishes(policy))
+		how.on_event = print_published;
 	if (pale_run(policy, &command, &how, &result, &err) < 0)
 		return fail(&err, json, status_of(&err));
 	status = pale_result_exit_status(result);

@@ -23,4 +23,5 @@ struct egress {
 	struct proxy *proxy;	      /* proxy.h */
 	struct udp *udp;	      /* udp.h */
 	struct http *http;	      /* http/http.h */
+	struct inbound *inbound;      /* inbound.h */
 };

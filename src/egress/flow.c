@@ -32,15 +32,16 @@ static void tell(struct flow *f, enum egress_outcome outcome, const char *detail
 {
 	struct egress_event ev = {
 		.outcome = outcome,
-		.what = EGRESS_CONNECTION,
+		.what = f->door == FLOW_INBOUND ? EGRESS_INBOUND : EGRESS_CONNECTION,
 		.rule = f->rule,
 		.port = f->port,
 		.source_port = f->source_port,
 		.protocol = (uint8_t)f->protocol,
 		.family = f->source_family,
 		.client = f->client_inode,
-		.bytes_out = f->bytes_out,
-		.bytes_in = f->bytes_in,
+		/* Out of the box, that is; from client to upstream in the flow. */
+		.bytes_out = f->door == FLOW_INBOUND ? f->bytes_in : f->bytes_out,
+		.bytes_in = f->door == FLOW_INBOUND ? f->bytes_out : f->bytes_in,
 		.duration_us = clock_mono_us() - f->started_us,
 	};
 
@@ -172,8 +173,12 @@ struct network_answer flow_ask(const struct flow *f, enum network_protocol proto
 
 bool flow_covered(struct flow *f)
 {
-	struct network_answer said = flow_ask(f, f->protocol);
+	struct network_answer said;
 
+	/* What is published is so for the whole run. */
+	if (f->door == FLOW_INBOUND)
+		return true;
+	said = flow_ask(f, f->protocol);
 	f->rule = said.rule;
 	return said.allowed;
 }

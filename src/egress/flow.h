@@ -21,6 +21,7 @@ enum flow_door {
 	FLOW_SOCKS,   /* likewise */
 	FLOW_FORWARD, /* the proxy port, absolute-form requests */
 	FLOW_UDP,
+	FLOW_INBOUND, /* a published port: the client is the host's, upstream the box's */
 };
 
 struct flow;
@@ -47,10 +48,10 @@ struct flow {
 	uint8_t source_family; /* 4 or 6 */
 	uint32_t client_inode; /* client.h; 0: not known */
 	enum network_protocol protocol;
-	int rule; /* that allows it, or -1 */
-	char sni[NETWORK_HOST_MAX + 1];
-	char dialled[46];	    /* the address, as text; empty until connected */
-	char method[24], path[512]; /* for the event of a request that was refused */
+	int rule;			/* that allows it, or -1 */
+	char sni[NETWORK_HOST_MAX + 1]; /* FLOW_INBOUND: who connected */
+	char dialled[46];		/* the address, as text; empty until connected */
+	char method[24], path[512];	/* for the event of a request that was refused */
 	uint64_t bytes_out, bytes_in;
 	uint64_t started_us; /* clock_mono_us() */
 	bool opened_told;

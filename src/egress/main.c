@@ -21,6 +21,7 @@
 #include "egress/dns.h"
 #include "egress/flow.h"
 #include "egress/http/http.h"
+#include "egress/inbound.h"
 #include "egress/linger.h"
 #include "egress/lock.h"
 #include "egress/proxy.h"
@@ -136,7 +137,8 @@ static int take_sockets(struct egress *e, struct pale_err *err)
 static int open_doors(struct egress *e, struct pale_err *err)
 {
 	if (flows_new(e, &e->flows) < 0 || udp_new(e, &e->udp) < 0 || dns_new(e, &e->dns) < 0 ||
-	    accept_new(e, &e->accept) < 0 || proxy_new(e, &e->proxy) < 0)
+	    accept_new(e, &e->accept) < 0 || proxy_new(e, &e->proxy) < 0 ||
+	    inbound_new(e, &e->inbound) < 0)
 		return err_nomem(err, STAGE);
 	return 0;
 }
@@ -176,34 +178,64 @@ static int change_rules(struct egress *e, int memfd, struct pale_err *err)
 	return 0;
 }
 
+/* What came with a message; each is taken out by who takes it over. */
+struct passed {
+	int fds[EGRESS_LISTENERS];
+	size_t n;
+};
+
+static void passed_done(struct passed *p)
+{
+	while (p->n)
+		close_fd(&p->fds[--p->n]);
+}
+
+static int hear(struct egress *e, const struct egress_message *m, struct passed *passed)
+{
+	struct pale_err err;
+	size_t n = passed->n;
+
+	switch (m->kind) {
+	case EGRESS_RULES:
+		/* Rules that can't be taken over may be tighter ones: nothing goes on by the old.
+		 */
+		if (change_rules(e, n ? passed->fds[0] : -1, &err) < 0) {
+			(void)!say(EGRESS_FAILED, err.message);
+			event_base_loopbreak(e->base);
+		} else {
+			(void)!say(EGRESS_READY, NULL);
+		}
+		return 0;
+	case EGRESS_PUBLISH:
+		passed->n = 0;
+		if (inbound_listen(e->inbound, m->value, passed->fds, n) == 0)
+			return 0;
+		(void)!say(EGRESS_FAILED, "cannot listen for a published port");
+		event_base_loopbreak(e->base);
+		return 0;
+	case EGRESS_CONNECTED:
+		inbound_connected(e->inbound, m->value, m->connect.error,
+				  n ? take_fd(&passed->fds[0]) : -1);
+		return 0;
+	case EGRESS_STOP: event_base_loopbreak(e->base); return 0;
+	default: return -EPROTO;
+	}
+}
+
 static void on_control(evutil_socket_t fd, short what, void *arg)
 {
+	_cleanup_(passed_done) struct passed passed = {.n = 0};
 	struct egress *e = arg;
-	struct egress_message m;
-	_cleanup_close_ int memfd = -1;
-	struct pale_err err;
-	size_t n = 0;
-	ssize_t r = fd_recv(fd, &m, sizeof(m), &memfd, 1, &n);
+	struct egress_message m = {.kind = 0};
+	ssize_t r = fd_recv(fd, &m, sizeof(m), passed.fds, EGRESS_LISTENERS, &passed.n);
 
 	(void)what;
 	if (r == -EAGAIN)
 		return;
 	if (r < (ssize_t)offsetof(struct egress_message, text))
 		_exit(0); /* the supervisor is gone, and nobody is left to be told anything */
-	switch (m.kind) {
-	case EGRESS_RULES:
-		/* Rules that can't be taken over may be tighter ones: nothing goes on by the old.
-		 */
-		if (change_rules(e, memfd, &err) < 0) {
-			(void)!say(EGRESS_FAILED, err.message);
-			event_base_loopbreak(e->base);
-			return;
-		}
-		(void)!say(EGRESS_READY, NULL);
-		return;
-	case EGRESS_STOP: event_base_loopbreak(e->base); return;
-	default: _exit(1);
-	}
+	if (hear(e, &m, &passed) < 0)
+		_exit(1);
 }
 
 static void stop(struct egress *e)
@@ -215,6 +247,7 @@ static void stop(struct egress *e)
 	dns_free(e->dns);
 	accept_free(e->accept);
 	proxy_free(e->proxy);
+	inbound_free(e->inbound);
 	udp_free(e->udp);
 	http_free(e->http);
 	flows_free(e->flows);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "confine/nft.h"
+#include "policy/network.h"
 
 /* The descriptors made in the box's network namespace, in this order; EGRESS_SOCKETS carries them
  * all.
@@ -24,8 +25,10 @@ enum egress_socket {
 };
 #define EGRESS_UDPS	  16 /* of each family */
 #define EGRESS_NSOCKETS	  (EGRESS_UDP + 2 * EGRESS_UDPS)
-#define EGRESS_PROXY_PORT 3128
+#define EGRESS_PROXY_PORT NETWORK_PROXY_PORT
 #define EGRESS_TCP_PORT	  NFT_PORT /* outside of the ephemeral range */
+_Static_assert(NFT_PORT == NETWORK_TCP_PORT && NFT_DNS_PORT == NETWORK_DNS_PORT,
+	       "policy/network.h");
 
 /* Inside: the box's own address, and one for each name that is allowed. */
 #define EGRESS_OWN4	  NFT_OWN4
@@ -46,6 +49,10 @@ enum egress_kind {
 	EGRESS_SOCKETS,	   /* with EGRESS_NSOCKETS descriptors */
 	EGRESS_RULES,	   /* with a sealed memfd: the policy's network part anew */
 	EGRESS_STOP,	   /* finish: send the last events, then exit */
+	EGRESS_PUBLISH,	   /* value: an index in network.publish; with its listeners, at most
+			      EGRESS_LISTENERS */
+	EGRESS_CONNECTED, /* value: the id of an EGRESS_CONNECT; with the socket, connected or about
+			     to be, or connect.error */
 	/* broker to supervisor */
 	EGRESS_CA,     /* text: the box's CA certificate, PEM; before EGRESS_READY if anything
 			  intercepts */
@@ -54,7 +61,10 @@ enum egress_kind {
 			  more has been ended */
 	EGRESS_FAILED, /* text: why it can't work; it exits */
 	EGRESS_EVENT,
+	EGRESS_CONNECT, /* value: an id; connect.index: in network.publish: a connection to that
+			   port in the box is wanted */
 };
+#define EGRESS_LISTENERS 2
 
 enum egress_outcome {
 	EGRESS_ALLOWED = 1, /* it was connected (or answered), and has ended now */
@@ -68,7 +78,8 @@ enum egress_what {
 	EGRESS_LOOKUP = 1, /* a name was asked for; port 0 */
 	EGRESS_CONNECTION,
 	EGRESS_REQUEST, /* one HTTP request of a connection that is looked into */
-	EGRESS_INBOUND, /* a published port */
+	EGRESS_INBOUND, /* a published port: `port` is the box's, `sni` says who of the host
+			   connected, bytes_out are those of the box */
 };
 
 /* EGRESS_EVENT. */
@@ -99,5 +110,9 @@ struct egress_message {
 	union {
 		struct egress_event event;
 		char text[2048];
+		struct {
+			uint32_t index;
+			int32_t error; /* an errno */
+		} connect;
 	};
 };

@@ -4,8 +4,8 @@
  * confines the command: no capabilities, Landlock, the seccomp filter. It was started by an exec
  * from a sealed memfd, so it holds nothing of its maker's memory, and it is not dumpable, so the
  * command cannot look into it. It waits for the gate to open, starts the command, reaps, passes
- * signals on, answers every name lookup with "no such name", and when the command ends it kills
- * whatever is left and reports.
+ * signals on, answers every name lookup with "no such name", connects to published ports, and when
+ * the command ends it kills whatever is left and reports.
  *
  * Hostile: DNS queries (parsed here because here there is nothing to lose), and every process it
  * reaps. Built against musl, static: it has to be small and quick to start, no more. */
@@ -111,6 +111,86 @@ static void answer_lookup(int dns_fd)
 	p[3] = 0x83;				      /* recursion available, NXDOMAIN */
 	memset(p + 6, 0, 6);			      /* no answers, no additional records */
 	sendto(dns_fd, p, at + 5, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&from, from_len);
+}
+
+/* A non-blocking socket, connected to the port of loopback or about to be: or a negative errno. The
+ * kernel has asked the other end when connect() returns, so that a refusal is known then; only
+ * where the server's queue is full it goes on trying. */
+static int connect_to(int family, uint16_t port)
+{
+	union {
+		struct sockaddr sa;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} to, own;
+	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error = 0;
+	socklen_t len = sizeof(error);
+
+	if (fd < 0)
+		return -errno;
+	memset(&to, 0, sizeof(to));
+	to.sa.sa_family = (sa_family_t)family;
+	if (family == AF_INET) {
+		to.in.sin_port = htons(port);
+		to.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	} else {
+		to.in6.sin6_port = htons(port);
+		to.in6.sin6_addr = in6addr_loopback;
+	}
+	if (connect(fd, &to.sa, family == AF_INET ? sizeof(to.in) : sizeof(to.in6)) < 0 &&
+	    errno != EINPROGRESS)
+		error = errno;
+	else
+		(void)!getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len);
+	/* Where nobody listens, a socket that happened to get the port itself would talk to itself.
+	 */
+	len = sizeof(own);
+	if (!error && getsockname(fd, &own.sa, &len) == 0 &&
+	    (family == AF_INET ? own.in.sin_port : own.in6.sin6_port) == htons(port))
+		error = ECONNREFUSED;
+	if (!error)
+		return fd;
+	close(fd);
+	return -error;
+}
+
+/* A connection from outside to a published port: made here, so that it is one of the box's own, and
+ * handed out. Nothing of the host's comes in. */
+static void connect_port(const struct init_message *asked)
+{
+	struct init_message m = {.kind = INIT_CONNECTED, .id = asked->id};
+	struct iovec iov = {&m, sizeof(m)};
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	int fd = connect_to(AF_INET, (uint16_t)asked->value), other;
+	ssize_t n;
+
+	/* A server may listen on one of the two only. */
+	if (fd < 0) {
+		other = connect_to(AF_INET6, (uint16_t)asked->value);
+		if (other >= 0)
+			fd = other;
+	}
+	if (fd < 0) {
+		m.value = -fd;
+		tell(&m, 0);
+		return;
+	}
+	msg.msg_control = control.space;
+	msg.msg_controllen = sizeof(control.space);
+	control.header.cmsg_level = SOL_SOCKET;
+	control.header.cmsg_type = SCM_RIGHTS;
+	control.header.cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	do
+		n = sendmsg(control_fd, &msg, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	close(fd);
+	if (n < 0)
+		_exit(1);
 }
 
 /* The command has ended: nothing may outlive it. */
@@ -222,6 +302,8 @@ int main(int argc, char **argv)
 				kill(command, m.value);
 			if (m.kind == INIT_PAUSE)
 				kill(-1, m.value);
+			if (m.kind == INIT_CONNECT)
+				connect_port(&m);
 		}
 		if (fds[2].revents)
 			answer_lookup(dns_fd);

@@ -17,6 +17,11 @@ enum init_kind {
 	INIT_LOOKUP = 6, /* a name was asked for: text */
 	/* supervisor to init */
 	INIT_PAUSE = 7, /* value: SIGSTOP or SIGCONT, for everything but init */
+	/* Connect to the port `value` of the box's loopback; id: of the request. */
+	INIT_CONNECT = 8,
+	/* init to supervisor */
+	INIT_CONNECTED = 9, /* value: 0, with the socket, connected or about to be; or an errno.
+			       id: of the request. Descriptors go this way only. */
 };
 
 struct init_message {
@@ -24,6 +29,7 @@ struct init_message {
 	int32_t value;
 	uint32_t leftover;    /* INIT_EXIT: processes that were still alive and were killed */
 	uint32_t type;	      /* INIT_LOOKUP: query type */
+	uint32_t id;	      /* INIT_CONNECT, INIT_CONNECTED */
 	uint64_t cpu_us;      /* INIT_EXIT: of all processes that ended */
 	uint64_t max_rss_kib; /* INIT_EXIT: of the largest one */
 	uint32_t text_len;

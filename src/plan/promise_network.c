@@ -195,6 +195,42 @@ static void add_secrets(struct plan *p)
 	}
 }
 
+static void add_published(struct plan *p)
+{
+	const struct policy_network *n = p->network;
+	struct promise *it;
+
+	if (!n->npublish)
+		return;
+	it = promise_add(p, AXIS_NETWORK, "inbound");
+	SAY(it->what,
+	    "the host reaches %zu port%s of the box, and no other; each connection is an "
+	    "event",
+	    n->npublish, plural(n->npublish, "", "s"));
+	SAY(it->mechanism, "the box's first process connects inside and hands the socket out; the "
+			   "broker passes bytes on");
+	for (size_t i = 0; i < n->npublish; i++) {
+		const struct network_publish *e = &n->publish[i];
+		char path[120];
+
+		it = promise_add(p, AXIS_NETWORK, "publish");
+		if (e->path) {
+			SAY(it->what, "port %u at %s, for its owner", e->port,
+			    str_escape_into(path, sizeof(path), e->path, strlen(e->path)));
+			SAY(it->mechanism, "a Unix socket with mode 0600");
+			continue;
+		}
+		if (e->host_port)
+			SAY(it->what, "port %u at port %u of 127.0.0.1 and ::1", e->port,
+			    e->host_port);
+		else
+			SAY(it->what, "port %u at a free port of 127.0.0.1 and ::1", e->port);
+		SAY(it->mechanism, "a listener on loopback");
+		SAY(it->uncovered, "every user and program of the host can connect; path: makes a "
+				   "socket for its owner alone");
+	}
+}
+
 static void add_rules(struct plan *p)
 {
 	for (size_t i = 0; i < p->network->nrules; i++) {
@@ -226,8 +262,11 @@ void promise_network(struct plan *p)
 	}
 	k = count_kinds(p->network);
 	it = promise_add(p, AXIS_NETWORK, "egress");
-	SAY(it->what, "what a rule allows and none denies, by any client; all else is refused at "
-		      "once; loopback works");
+	if (p->network->nrules && !p->network->rules[0].deny)
+		SAY(it->what, "what a rule allows and none denies, by any client; all else is "
+			      "refused at once; loopback works");
+	else
+		SAY(it->what, "no way out: no rule allows any; loopback works");
 	SAY(it->mechanism,
 	    "a network namespace with no way out; %s to a broker outside (seccomp%s, no files)",
 	    nft_set_name(p->nft), p->landlock ? ", Landlock" : "");
@@ -239,6 +278,7 @@ void promise_network(struct plan *p)
 	SAY(it->mechanism, "the broker alone resolves and dials, and checks what it dials");
 	add_content(p, &k);
 	add_secrets(p);
+	add_published(p);
 	add_caps(p);
 	add_sockets(p);
 	it = promise_add(p, AXIS_NETWORK, "attempts");

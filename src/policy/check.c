@@ -197,6 +197,15 @@ static bool has_secret(const struct policy_network *n, const struct network_secr
 	return false;
 }
 
+static bool has_publish(const struct policy_network *n, const struct network_publish *e)
+{
+	for (size_t i = 0; i < n->npublish; i++)
+		if (n->publish[i].port == e->port && n->publish[i].host_port == e->host_port &&
+		    same_text(n->publish[i].path, e->path))
+			return true;
+	return false;
+}
+
 static void widened_network(const struct policy_network *file, const struct policy_network *flags,
 			    struct lines *l)
 {
@@ -219,6 +228,19 @@ static void widened_network(const struct policy_network *file, const struct poli
 			add_line(l, "network.secrets: %s for %.60s%s",
 				 str_escape_into(shown, sizeof(shown), name, strlen(name)),
 				 s->hosts[0], s->hosts[1] ? " and others" : "");
+	}
+	for (size_t i = 0; i < flags->npublish; i++) {
+		const struct network_publish *e = &flags->publish[i];
+
+		if (has_publish(file, e))
+			continue;
+		if (e->path)
+			add_line(l, "network.publish: port %u at %s", e->port,
+				 str_escape_into(shown, sizeof(shown), e->path, strlen(e->path)));
+		else if (e->host_port)
+			add_line(l, "network.publish: port %u at port %u", e->port, e->host_port);
+		else
+			add_line(l, "network.publish: port %u", e->port);
 	}
 }
 

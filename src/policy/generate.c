@@ -151,6 +151,7 @@ static const char docs_flags[] =
 	"| `--secret NAME[=SOURCE]@HOST` | `{env: NAME, value_from: SOURCE, hosts: [HOST], header: "
 	"authorization}`; further hosts and the place follow after commas: `,header=NAME`, "
 	"`,query=NAME`, `,basic` |\n"
+	"| `--publish [HOSTPORT:]PORT`, `--publish PATH:PORT` | an entry of `network.publish` |\n"
 	"| `--env NAME=VALUE` | `env: {NAME: VALUE}`; `--env NAME` copies the caller's value |\n"
 	"| `--set KEY=VALUE` | any key with a single value: `--set limits.inodes=1000` |\n\n"
 	"HOST of a RULE may be an address or a range (`10.1.0.0/16`, of IPv6 in brackets: "

@@ -158,3 +158,38 @@ const struct option_list list_secrets = {
 	.one_of = "env file",
 	.needs = "value_from hosts",
 };
+
+/* ---- network.publish ---- */
+
+static size_t publish_count(const struct policy *p)
+{
+	return p->network.npublish;
+}
+
+static int publish_view(const struct policy *p, size_t i, void *row)
+{
+	const struct network_publish *e = &p->network.publish[i];
+	struct publish_row *r = row;
+
+	r->port = e->port;
+	r->host_port = e->host_port;
+	return copy_text(&r->path, e->path);
+}
+
+static int append_publish(struct policy *p, const void *row, const struct option_place *at,
+			  struct pale_err *err)
+{
+	return publish_append(p, row, at, err);
+}
+
+const struct option_list list_publish = {
+	.entries = "network.publish[]",
+	.size = sizeof(struct publish_row),
+	.count = publish_count,
+	.view = publish_view,
+	.append = append_publish,
+	.example = "{port: 8080}",
+	.flags = "--publish",
+	.one_of = "port",
+	.needs = "port",
+};

@@ -11,6 +11,7 @@
 #define POLICY_MAX_SECRETS  64
 /* The texts of all rules together: a preset repeats what its entry says for each of its rules. */
 #define POLICY_MAX_NETWORK  (1u << 20)
+#define POLICY_MAX_PUBLISH  16
 /* What the kernel takes as one string of an environment (MAX_ARG_STRLEN). */
 #define POLICY_MAX_VARIABLE 131072
 
@@ -38,14 +39,20 @@ struct secret_row {
 	char *env, *file, *value_from, **hosts, *header, *query;
 	unsigned basic; /* enum option_bool */
 };
+struct publish_row {
+	uint64_t port, host_port;
+	char *path;
+};
 struct option_list;
 /* One entry's canonical JSON; 0 or -ENOMEM. */
 int policy_entry_json(const struct policy *p, const struct option_list *list, size_t i,
 		      char **ret) _must_check_;
 /* Checks the network part: network_check.c. */
 int network_check(const struct policy *p, struct pale_err *err) _must_check_;
+/* Its entries of publish: publish.c. */
+int publish_check(const struct policy *p, struct pale_err *err) _must_check_;
 
-extern const struct option_list list_files, list_allow, list_deny, list_secrets;
+extern const struct option_list list_files, list_allow, list_deny, list_secrets, list_publish;
 
 /* Makes room for one more member of an array that grows at powers of two. array: a pointer to the
  * pointer to n members of that size. */

@@ -70,6 +70,12 @@ struct network_secret {
 	char *where;
 };
 
+/* Ports of the box that are Pale's own: for programs that use a proxy, for names, and where the
+ * connections of all others arrive. */
+#define NETWORK_PROXY_PORT 3128
+#define NETWORK_DNS_PORT   53
+#define NETWORK_TCP_PORT   61053
+
 struct network_publish {
 	uint16_t port;	    /* in the box, on loopback */
 	uint16_t host_port; /* on the host's loopback; 0 with path NULL: any free one, told in the

@@ -177,5 +177,5 @@ int network_check(const struct policy *p, struct pale_err *err)
 			r = check_denied_requests(n, &n->rules[i], err);
 	for (size_t i = 0; r >= 0 && i < n->nsecrets; i++)
 		r = check_secret(p, i, err);
-	return r;
+	return r < 0 ? r : publish_check(p, err);
 }

@@ -67,6 +67,7 @@ static const struct option_word protocol_words[] = {
 #define F(member) offsetof(struct policy_file, member)
 #define R(member) offsetof(struct rule_row, member)
 #define S(member) offsetof(struct secret_row, member)
+#define L(member) offsetof(struct publish_row, member)
 
 /* A host, maybe with "*." before it; in any case, as people write it. */
 #define HOST_PATTERN                                                                   \
@@ -315,6 +316,30 @@ const struct policy_option policy_options[] = {
 	{.key = "network.secrets[].basic", .type = OPTION_BOOL, .offset = S(basic),
 	 .doc = "Or `true`: user or password of HTTP's basic authentication.",
 	 .also = "basic_auth auth password"},
+	{.key = "network.publish", .type = OPTION_LIST, .list = &list_publish,
+	 .expected = "a list of entries, [{port: 8080}]",
+	 .doc = "Servers in the box that programs of the host can reach, at a port of the host's "
+		"loopback or a Unix socket. Each connection is in the audit log. Nothing else comes in, "
+		"and nothing gets out by it.",
+	 .example = "network:\n  publish:\n  - {port: 8080}\n  - {port: 8080, host_port: 8080}\n"
+		    "  - {port: 5000, path: /run/user/1000/app.sock}",
+	 .also = "ports expose inbound forward listen"},
+	{.key = "network.publish[].port", .type = OPTION_COUNT, .offset = L(port), .min = "1",
+	 .max = "65535",
+	 .doc = "The port in the box, on which the server listens: on loopback (127.0.0.1 or ::1) or "
+		"every address. A connection that comes before it listens is refused.",
+	 .also = "container_port guest_port target"},
+	{.key = "network.publish[].host_port", .type = OPTION_COUNT, .offset = L(host_port),
+	 .min = "0", .max = "65535",
+	 .doc = "The port on the host, of 127.0.0.1 and ::1. Left out, or 0, it is any free one, "
+		"which is told on standard error when the box starts, and in the result. Every user "
+		"of the host can connect to it.",
+	 .also = "host published listen"},
+	{.key = "network.publish[].path", .type = OPTION_PATH, .offset = L(path),
+	 .doc = "Instead of a port: a Unix socket on the host that is made for the run, with mode "
+		"0600; relative to the policy's directory. No part of the path may be a symbolic "
+		"link, and it may not lie where the box's changes or results are written.",
+	 .also = "socket unix sock"},
 	{.key = "network.exempt", .type = OPTION_TEXTS, .offset = P(network.exempt), HOST_ROW,
 	 .widens = WIDENS_CHANGE, .expected = "a host name, or a list of them",
 	 .doc = "Hosts whose TLS is never opened, because their clients insist on a certificate or "
@@ -336,7 +361,7 @@ const struct policy_option policy_options[] = {
 	 .example = "network:\n  bytes: 1GiB", .also = "limit max size total quota"},
 	{.key = "network.connections", .type = OPTION_COUNT, .offset = P(network.connections),
 	 .def = "1024", .min = "1", .max = "4096", .widens = WIDENS_MORE,
-	 .doc = "Connections out of the box that may be open at a time.",
+	 .doc = "Connections out of the box, and to published ports, that may be open at a time.",
 	 .example = "network:\n  connections: 64", .also = "max_connections sockets"},
 
 	{.key = "kernel", .type = OPTION_GROUP, .doc = "What of the kernel is within reach.",
@@ -369,7 +394,6 @@ const struct policy_option policy_options[] = {
 
 const struct option_reserved policy_reserved[] = {
 	{"network.ask", "until then nothing waits for a person"},
-	{"network.publish", "until then nothing inside can be reached from outside"},
 	{"network.ssh_agent", "until then no agent can be used inside"},
 	{"approve", "until then nothing waits for a person"},
 	{"approvals", "until then nothing waits for a person"},

@@ -127,6 +127,10 @@ int policy_add_rule(struct policy *p, bool deny, const char *text, const char *w
 int policy_add_secret(struct policy *p, const char *text, const char *where,
 		      struct pale_err *err) _must_check_;
 
+/* Adds a published port in one text: "PORT", "HOSTPORT:PORT" or "PATH:PORT". */
+int policy_add_publish(struct policy *p, const char *text, const char *where,
+		       struct pale_err *err) _must_check_;
+
 /* Checks what concerns several keys at once; called by the plan. */
 int policy_check(const struct policy *p, struct pale_err *err) _must_check_;
 /* Checks that nothing is missing which another file or flag might still have given: called by the

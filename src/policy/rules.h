@@ -1,5 +1,5 @@
-/* The entries of network.allow, network.deny and network.secrets: from a row to what it means, and
- * back. */
+/* The entries of network.allow, network.deny, network.secrets and network.publish: from a row to
+ * what it means, and back. */
 #pragma once
 
 #include "policy/model.h"
@@ -12,6 +12,9 @@ int rule_append(struct policy *p, const struct rule_row *row, bool deny,
 		const struct option_place *at, struct pale_err *err) _must_check_;
 int secret_append(struct policy *p, const struct secret_row *row, const struct option_place *at,
 		  struct pale_err *err) _must_check_;
+
+int publish_append(struct policy *p, const struct publish_row *row, const struct option_place *at,
+		   struct pale_err *err) _must_check_;
 
 /* For the options table: the form in which a value is kept, or whether it can be one. */
 int rule_host_normal(const char *text, char ret[static OPTION_TEXT_MAX]);

@@ -347,7 +347,7 @@ void broker_changed(struct broker *b, size_t nrules)
 		b->most_rules = nrules;
 }
 
-int broker_take(struct broker *b, struct egress_event *ret, struct pale_err *err)
+int broker_take(struct broker *b, struct broker_said *ret, struct pale_err *err)
 {
 	struct egress_message m;
 	int r = receive(b, &m, err);
@@ -360,31 +360,53 @@ int broker_take(struct broker *b, struct egress_event *ret, struct pale_err *err
 		b->changing--;
 		return BROKER_CHANGED;
 	}
+	if (m.kind == EGRESS_CONNECT) {
+		ret->id = m.value;
+		ret->index = m.connect.index;
+		return BROKER_CONNECT;
+	}
 	if (m.kind != EGRESS_EVENT || !event_sane(b, &m.event))
 		return err_set(err, PALE_E_SYSTEM, STAGE, 0, "the egress broker makes no sense");
-	*ret = m.event;
+	ret->event = m.event;
 	/* Of a rule that is gone: which one it was is not known any more. */
-	if (ret->rule >= 0 && (size_t)ret->rule >= b->nrules)
-		ret->rule = -1;
+	if (ret->event.rule >= 0 && (size_t)ret->event.rule >= b->nrules)
+		ret->event.rule = -1;
 	return 1;
+}
+
+int broker_publish(struct broker *b, uint32_t index, const int *fds, size_t n, struct pale_err *err)
+{
+	const struct egress_message m = {.kind = EGRESS_PUBLISH, .value = index};
+	int r = fd_send(b->sock, &m, sizeof(m), fds, n);
+
+	return r < 0 ? fail_sending(b, -r, err) : 0;
+}
+
+void broker_connected(struct broker *b, uint32_t id, int error, int fd)
+{
+	const struct egress_message m = {
+		.kind = EGRESS_CONNECTED, .value = id, .connect = {.error = error}};
+
+	/* Should it be gone, its socket says so. */
+	(void)!fd_send_now(b->sock, &m, sizeof(m), &fd, fd >= 0);
 }
 
 void broker_finish(struct broker *b, void (*fn)(void *arg, const struct egress_event *ev),
 		   void *arg)
 {
 	uint64_t until = clock_mono_us() + FINISH_TIME_MS * 1000ULL;
-	struct egress_event ev;
+	struct broker_said said;
 	struct pale_err ignored;
 
 	if (b->ended || say(b, EGRESS_STOP, NULL, 0, &ignored) < 0)
 		return;
 	while (wait_for(b, until)) {
-		int r = broker_take(b, &ev, &ignored);
+		int r = broker_take(b, &said, &ignored);
 
 		if (r < 0)
 			break;
 		if (r == 1)
-			fn(arg, &ev);
+			fn(arg, &said.event);
 	}
 }
 

@@ -34,12 +34,25 @@ int broker_fd(const struct broker *b);
 int broker_change(struct broker *b, int memfd, struct pale_err *err) _must_check_;
 /* What its events name are from now on the first n rules, of these. */
 void broker_changed(struct broker *b, size_t nrules);
+struct broker_said {
+	struct egress_event event;
+	uint32_t id, index; /* BROKER_CONNECT; neither is checked */
+};
 /* The next event, every field checked. 1; 0: there is none now; negative: the broker has failed or
  * died, which ends the box. After broker_change(), with nothing in *ret: BROKER_TAKEN, the events
- * that follow name the new rules; BROKER_CHANGED, what they do not allow any more is ended. */
+ * that follow name the new rules; BROKER_CHANGED, what they do not allow any more is ended.
+ * BROKER_CONNECT: a connection to the published port network.publish[index] is wanted, under this
+ * id. */
 #define BROKER_TAKEN   2
 #define BROKER_CHANGED 3
-int broker_take(struct broker *b, struct egress_event *ret, struct pale_err *err) _must_check_;
+#define BROKER_CONNECT 4
+int broker_take(struct broker *b, struct broker_said *ret, struct pale_err *err) _must_check_;
+/* Gives it the listeners (borrowed) of network.publish[index]. */
+int broker_publish(struct broker *b, uint32_t index, const int *fds, size_t n,
+		   struct pale_err *err) _must_check_;
+/* The connection that it wanted (borrowed), or -1 and an errno. Does not wait: a broker that is
+ * behind gets none. */
+void broker_connected(struct broker *b, uint32_t id, int error, int fd);
 /* Ends it in good order: what it had still to tell is passed to fn. */
 void broker_finish(struct broker *b, void (*fn)(void *arg, const struct egress_event *ev),
 		   void *arg);

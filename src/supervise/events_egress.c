@@ -25,12 +25,14 @@ static const char *protocol_name(const struct egress_event *ev)
 
 static const char *event_name(const struct egress_event *ev)
 {
+	if (ev->what == EGRESS_INBOUND)
+		return "network.inbound";
 	switch ((enum egress_outcome)ev->outcome) {
 	case EGRESS_ALLOWED:
 		switch ((enum egress_what)ev->what) {
 		case EGRESS_LOOKUP: return "dns.allowed";
 		case EGRESS_REQUEST: return "network.request";
-		case EGRESS_INBOUND: return "network.inbound";
+		case EGRESS_INBOUND:
 		case EGRESS_CONNECTION: break;
 		}
 		return "network.allowed";
@@ -77,10 +79,27 @@ static void add_target(json_t *o, const struct egress_event *ev)
 	events_text(o, "path", ev->path, sizeof(ev->path));
 }
 
+static const char *inbound_outcome(const struct egress_event *ev)
+{
+	switch ((enum egress_outcome)ev->outcome) {
+	case EGRESS_ALLOWED: return "connected";
+	case EGRESS_OPENED: return "open";
+	case EGRESS_UNREACHABLE: return "unreachable";
+	case EGRESS_BLOCKED:
+	case EGRESS_EXFILTRATION: break;
+	}
+	return "refused";
+}
+
 static void add_flow(json_t *o, const struct egress_event *ev)
 {
-	if (strcmp(ev->sni, ev->host) != 0)
+	/* A connection from outside comes from somebody, and nobody's rule decides about it. */
+	if (ev->what == EGRESS_INBOUND) {
+		events_text(o, "from", ev->sni, sizeof(ev->sni));
+		json_object_set_new(o, "outcome", json_string(inbound_outcome(ev)));
+	} else if (strcmp(ev->sni, ev->host) != 0) {
 		events_text(o, "sni", ev->sni, sizeof(ev->sni));
+	}
 	if (ev->status)
 		json_object_set_new(o, "status", json_integer(ev->status));
 	if (ev->bytes_out || ev->bytes_in) {
@@ -160,7 +179,7 @@ static json_t *used_entry(struct events *e, const struct policy_network *n,
 
 	/* By name where there is one: its addresses change. */
 	str_escape(&key, ev->host, strlen(ev->host));
-	if (!*ev->host)
+	if (!*ev->host && ev->what != EGRESS_INBOUND)
 		str_escape(&key, ev->address, strlen(ev->address));
 	buf_addf(&key, "/%u/%u/%s/%d", ev->port, ev->protocol, words_of(n, ev, rule),
 		 ev->what == EGRESS_INBOUND);
@@ -173,7 +192,7 @@ static json_t *used_entry(struct events *e, const struct policy_network *n,
 	if (ev->what == EGRESS_INBOUND)
 		json_object_set_new(entry, "inbound", json_true());
 	events_text(entry, "host", ev->host, sizeof(ev->host));
-	if (!*ev->host)
+	if (!*ev->host && ev->what != EGRESS_INBOUND)
 		events_text(entry, "address", ev->address, sizeof(ev->address));
 	if (ev->port)
 		json_object_set_new(entry, "port", json_integer(ev->port));
@@ -216,7 +235,12 @@ void events_egress(struct events *e, const struct policy_network *n, const struc
 	add_to_log(e, n, ev, program);
 	switch ((enum egress_outcome)ev->outcome) {
 	case EGRESS_BLOCKED:
-	case EGRESS_EXFILTRATION: add_blocked(e, n, ev, program); return;
+	case EGRESS_EXFILTRATION:
+		/* The list is of what the box tried. */
+		if (ev->what == EGRESS_INBOUND)
+			return;
+		add_blocked(e, n, ev, program);
+		return;
 	case EGRESS_ALLOWED:
 	case EGRESS_UNREACHABLE:
 		if (ev->what != EGRESS_LOOKUP)

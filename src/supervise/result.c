@@ -47,6 +47,7 @@ void result_done(struct result *r)
 	json_decref(r->best_effort);
 	json_decref(r->blocked);
 	json_decref(r->network);
+	json_decref(r->published);
 	json_decref(r->changes);
 	json_decref(r->collected);
 	output_free(r->output);
@@ -165,6 +166,8 @@ json_t *result_to_json(const struct result *r)
 	json_object_set(o, "blocked", r->blocked);
 	if (r->network)
 		json_object_set(o, "network", r->network);
+	if (r->published)
+		json_object_set(o, "published", r->published);
 	json_object_set(o, "changes", r->changes);
 	json_object_set(o, "collected", r->collected);
 	json_object_set_new(o, "audit_id", json_string(r->id));

@@ -9,6 +9,7 @@
 #include "supervise/door.h"
 #include "supervise/egress.h"
 #include "supervise/events.h"
+#include "supervise/inbound.h"
 #include "supervise/live.h"
 #include "supervise/notify.h"
 #include "supervise/streams.h"
@@ -29,6 +30,7 @@ struct run {
 	struct events *events;
 	struct notify *notify;
 	struct broker *broker; /* where the plan has a network */
+	struct inbound *inbound; /* where ports are published */
 	struct live *live;     /* likewise: its rules */
 	struct door *door;
 	json_t *policy_name;	  /* for those at the door; with the next, as the log has them */

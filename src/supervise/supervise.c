@@ -154,7 +154,8 @@ static void main_ended(struct run *run, const struct init_message *m)
 	}
 }
 
-static void on_init_message(struct run *run, const struct init_message *m)
+/* Takes fd. */
+static void on_init_message(struct run *run, const struct init_message *m, int fd)
 {
 	const char *name;
 
@@ -177,11 +178,14 @@ static void on_init_message(struct run *run, const struct init_message *m)
 			events_lookup(run->events, m,
 				      run->notify ? notify_last_resolver(run->notify) : "");
 		break;
+	case INIT_CONNECTED: inbound_made(run, m, fd); return;
 	case INIT_READY:
 	case INIT_GO:
+	case INIT_CONNECT:
 	case INIT_PAUSE:
 	case INIT_SIGNAL: break; /* nothing that init says; whoever says it is not listened to */
 	}
+	close_fd(&fd);
 }
 
 void run_unwatch(struct run *run, int fd)
@@ -196,7 +200,8 @@ static void drain_control(struct run *run, unsigned at_most)
 {
 	while (at_most--) {
 		struct init_message m;
-		ssize_t n = recv(run->box.control_fd, &m, sizeof(m), MSG_DONTWAIT | MSG_TRUNC);
+		int passed;
+		ssize_t n = inbound_hear(run, &m, &passed);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -208,7 +213,8 @@ static void drain_control(struct run *run, unsigned at_most)
 			return;
 		}
 		if (n == (ssize_t)sizeof(m))
-			on_init_message(run, &m);
+			on_init_message(run, &m, take_fd(&passed));
+		close_fd(&passed);
 	}
 }
 
@@ -265,13 +271,13 @@ static void on_egress_event(void *arg, const struct egress_event *ev)
 static void on_egress(evutil_socket_t fd, short what, void *arg)
 {
 	struct run *run = arg;
-	struct egress_event ev;
+	struct broker_said said;
 	struct pale_err err;
 
 	(void)what;
 	/* The other events get their turn, however much the broker has to tell. */
 	for (int i = 0; i < 64; i++) {
-		int r = broker_take(run->broker, &ev, &err);
+		int r = broker_take(run->broker, &said, &err);
 
 		if (r == 0)
 			break;
@@ -284,8 +290,10 @@ static void on_egress(evutil_socket_t fd, short what, void *arg)
 			live_taken(run->live);
 		else if (r == BROKER_CHANGED)
 			live_acknowledged(run->live);
+		else if (r == BROKER_CONNECT)
+			inbound_wanted(run, said.id, said.index);
 		else
-			on_egress_event(run, &ev);
+			on_egress_event(run, &said.event);
 	}
 	if (events_failed(run->events, &err) < 0)
 		run_fail(run, &err);
@@ -487,6 +495,8 @@ static int build(struct run *run, struct pale_err *err)
 		isolation_yield(&run->box);
 	if (r == 0 && plan->network)
 		r = isolation_network(&run->box, err);
+	if (r == 0)
+		r = inbound_open(run, err);
 	if (r == 0 && plan->network)
 		r = broker_connect(run->broker, &run->box, err);
 	if (r == 0)
@@ -503,6 +513,8 @@ static int build(struct run *run, struct pale_err *err)
 		r = isolation_ready(plan, &run->box, err);
 	if (r == 0 && plan->network)
 		r = broker_ready(run->broker, err);
+	if (r == 0)
+		r = inbound_hand_over(run, err);
 	if (r == 0 && plan->intercepts)
 		r = trust_views(plan, broker_ca(run->broker), &views, err);
 	if (r == 0)
@@ -642,6 +654,7 @@ static void clean_up(struct run *run)
 	json_decref(run->policy_name);
 	isolation_done(&run->box);
 	broker_free(run->broker);
+	inbound_free(run->inbound);
 	streams_free(run->streams);
 	notify_free(run->notify);
 	events_free(run->events);
