@@ -208,6 +208,12 @@ json_t *events_blocked(const struct events *e)
 {
 	json_t *a = json_deep_copy(e->blocked);
 
+	for (int kind = 0; a && kind < EVENTS_KINDS; kind++)
+		if (e->others[kind])
+			json_array_append_new(a, json_pack("{ss sb sI}", "kind",
+							   kind == EVENTS_DNS ? "dns" : "network",
+							   "others", true, "count",
+							   (json_int_t)e->others[kind]));
 	if (a && e->unlisted)
 		json_array_append_new(
 			a, json_pack("{ss sI}", "kind", "more", "count", (json_int_t)e->unlisted));

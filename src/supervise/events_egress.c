@@ -135,7 +135,9 @@ static void add_blocked(struct events *e, const struct policy_network *n,
 	_cleanup_buf_ struct buf key = BUF_INIT(4096);
 	char rule[NETWORK_RULE_TEXT];
 	bool lookup = ev->what == EGRESS_LOOKUP;
+	int kind = lookup ? EVENTS_DNS : EVENTS_EGRESS;
 	json_t *entry = json_object();
+	uint64_t before;
 
 	json_object_set_new(entry, "kind",
 			    json_string(lookup				     ? "dns"
@@ -157,8 +159,13 @@ static void add_blocked(struct events *e, const struct policy_network *n,
 	str_escape(&key, ev->detail, strlen(ev->detail));
 	buf_adds(&key, "/");
 	str_escape(&key, program, strlen(program));
-	events_list(e, lookup ? EVENTS_DNS : EVENTS_EGRESS, key.data, entry,
-		    events_listed(e, key.data) + ev->count);
+	before = events_listed(e, key.data);
+	if (before == 0 && e->listed[kind] == EVENTS_MAX_LIST) {
+		e->others[kind] += ev->count;
+		json_decref(entry);
+		return;
+	}
+	events_list(e, kind, key.data, entry, before + ev->count);
 }
 
 static void count(json_t *o, const char *key, uint64_t more)
