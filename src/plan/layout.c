@@ -649,7 +649,8 @@ static int emit_views(struct layout *l, struct pale_err *err)
 	return r;
 }
 
-/* The files that hold placeholders of secrets. */
+/* The files that hold placeholders of secrets: in directories that are the box's own, where no link
+ * of anybody's can stand in the way. */
 static int emit_secrets(struct layout *l, struct pale_err *err)
 {
 	const struct policy_network *n = l->plan->network;
@@ -662,12 +663,14 @@ static int emit_secrets(struct layout *l, struct pale_err *err)
 		if (!path)
 			continue;
 		for (size_t j = 0; j < l->n; j++)
-			if (place_within(path, l->places[j].path))
-				return err_set(err, PALE_E_POLICY, STAGE, 0,
-					       "%s: the file %s of a secret would lie in %s, which "
-					       "is mounted; name one elsewhere, such as under /run",
-					       n->secrets[i].where, QUOTED(path),
-					       QUOTED(l->places[j].path));
+			if (place_within(path, l->places[j].path) &&
+			    (l->places[j].kind == PLACE_READ || l->places[j].kind == PLACE_OVERLAY))
+				return err_set(
+					err, PALE_E_POLICY, STAGE, 0,
+					"%s: the file %s of a secret would lie in %s, which "
+					"is the host's; name one elsewhere, such as /run/key",
+					n->secrets[i].where, QUOTED(path),
+					QUOTED(l->places[j].path));
 		r = make_parents(l, path, NULL, err);
 		if (r < 0)
 			return r;
@@ -775,10 +778,10 @@ int layout_make(struct plan *p, const struct policy *policy, const struct toolch
 		r = emit_views(&l, err);
 	if (r == 0)
 		r = trust_steps(p, err);
-	if (r == 0)
-		r = emit_secrets(&l, err);
 	for (size_t i = 0; r == 0 && i < l.n; i++)
 		r = emit_place(&l, &l.places[i], sized_inodes, err);
+	if (r == 0)
+		r = emit_secrets(&l, err);
 	if (r == 0)
 		r = layout_results(&l, err);
 	if (r == 0)
