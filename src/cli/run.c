@@ -82,7 +82,9 @@ static void explain_blocked(const json_t *o, char *out, size_t size)
 		   *reason = string_at(o, "reason"), *host = string_at(o, "host"),
 		   *protocol = string_at(o, "protocol");
 	int port = (int)json_integer_value(json_object_get(o, "port"));
+	const char *method = string_at(o, "method");
 	bool refused = strcmp(kind, "network") == 0;
+	bool tls = !*protocol || strcmp(protocol, "tls") == 0;
 
 	*out = '\0';
 	if (strcmp(kind, "dns") == 0)
@@ -95,8 +97,8 @@ static void explain_blocked(const json_t *o, char *out, size_t size)
 	else if (strcmp(kind, "exfiltration") == 0)
 		snprintf(out, size, "%s", string_at(o, "detail"));
 	else if (refused && port && *host)
-		snprintf(out, size, "no rule allows it; --allow '%s%s%s%s%s:%d' would", protocol,
-			 *protocol && strcmp(protocol, "tls") != 0 ? "://" : "",
+		snprintf(out, size, "no rule allows it; --allow '%s%s%s%s%s%s%s:%d' would", method,
+			 *method ? " " : "", tls ? "" : protocol, tls ? "" : "://",
 			 strchr(host, ':') ? "[" : "", host, strchr(host, ':') ? "]" : "", port);
 	else if (strcmp(kind, "dns") == 0 && *host)
 		snprintf(out, size, "no rule names it; --allow '%s' would", host);
@@ -121,8 +123,8 @@ static void print_blocked(struct pale_result *r, const char *on, const char *off
 	char what[512], why[1024] = "";
 
 	describe_blocked(o, what, sizeof(what));
-	if (is_plain(string_at(o, "host")) && is_plain(string_at(o, "name")) &&
-	    is_plain(string_at(o, "address")))
+	if (is_plain(string_at(o, "host")) && is_plain(string_at(o, "method")) &&
+	    is_plain(string_at(o, "name")) && is_plain(string_at(o, "address")))
 		explain_blocked(o, why, sizeof(why));
 	fprintf(stderr, "%spale: blocked: %s", on, what);
 	if (*why)

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "egress/client.h"
 #include "egress/flow.h"
 
 #define SESSIONS_MAX 256
@@ -206,6 +207,8 @@ static struct session *session_new(struct port *p, const struct sockaddr_storage
 				   socklen_t len)
 {
 	struct udp *u = p->u;
+	struct sockaddr_storage to;
+	socklen_t to_len = sizeof(to);
 	struct session *s;
 	struct flow *f;
 
@@ -220,6 +223,8 @@ static struct session *session_new(struct port *p, const struct sockaddr_storage
 	f->protocol = NETWORK_UDP;
 	f->source_port = source_port(from);
 	f->source_family = from->ss_family == AF_INET ? 4 : 6;
+	if (getsockname(p->fd, (struct sockaddr *)&to, &to_len) == 0)
+		f->client_inode = client_inode(u->e->sockets[EGRESS_DIAG], IPPROTO_UDP, from, &to);
 	if (p->name) {
 		synthetic_hold(p->name);
 		f->name = p->name;

@@ -336,6 +336,9 @@ void notify_connects(const struct notify_call *call, int fd)
 	if (notify_read_link(call->pid, name, link, sizeof(link)) < 0 ||
 	    sscanf(link, "socket:[%lu]", &inode) != 1)
 		return;
+	/* Datagrams, one after the other. */
+	if (n->nclients && n->clients[(n->nclients - 1) % CLIENTS].inode == (uint32_t)inode)
+		return;
 	/* Without the program it would be of no use, and a read of its name more. */
 	if (notify_read_link(call->pid, "exe", c->program, sizeof(c->program)) < 0)
 		return;

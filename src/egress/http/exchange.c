@@ -395,6 +395,7 @@ void exchange_tell(struct carry *y, struct exchange *x)
 	ev.rule = x->verdict.rule;
 	ev.port = x->port ? x->port : y->f->port;
 	ev.source_port = y->f->source_port;
+	ev.client = y->f->client_inode;
 	ev.family = y->f->source_family;
 	ev.protocol = y->tls ? NETWORK_TLS : NETWORK_HTTP;
 	ev.status = (uint16_t)x->status;
