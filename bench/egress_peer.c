@@ -7,7 +7,9 @@
  *                                          N MiB to here; many: N connections at a time, each with
  *                                          a byte there and back
  *
- * The result is one line of JSON: times in microseconds, sorted, as percentiles. */
+ * With HTTP_PROXY=http://[USER:PASSWORD@]HOST:PORT in the environment and BENCH_PROXY=1, through
+ * that proxy by CONNECT. The result is one line of JSON: times in microseconds, sorted, as
+ * percentiles. */
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -93,15 +95,95 @@ static void serve(int port)
 }
 
 static struct addrinfo *to;
+static char tunnel[4096]; /* the request to a proxy; or empty */
 
 static int dial(void)
 {
 	int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char answer[4096];
+	size_t got = 0;
 
 	if (fd < 0 || connect(fd, to->ai_addr, to->ai_addrlen) < 0)
 		die("connect");
 	no_delay(fd);
+	if (!tunnel[0])
+		return fd;
+	if (send(fd, tunnel, strlen(tunnel), MSG_NOSIGNAL) < 0)
+		die("proxy");
+	do {
+		ssize_t n = recv(fd, answer + got, sizeof(answer) - 1 - got, 0);
+
+		if (n <= 0)
+			die("proxy");
+		got += (size_t)n;
+		answer[got] = '\0';
+	} while (!strstr(answer, "\r\n\r\n"));
+	if (!strstr(answer, " 200 ")) {
+		fprintf(stderr, "proxy: %s\n", answer);
+		exit(1);
+	}
 	return fd;
+}
+
+static void base64(char *to_text, const char *from)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	size_t len = strlen(from);
+
+	for (size_t i = 0; i < len; i += 3) {
+		unsigned v = (unsigned char)from[i] << 16;
+
+		v |= i + 1 < len ? (unsigned)(unsigned char)from[i + 1] << 8 : 0;
+		v |= i + 2 < len ? (unsigned char)from[i + 2] : 0;
+		*to_text++ = digits[v >> 18];
+		*to_text++ = digits[v >> 12 & 63];
+		*to_text++ = i + 1 < len ? digits[v >> 6 & 63] : '=';
+		*to_text++ = i + 2 < len ? digits[v & 63] : '=';
+	}
+	*to_text = '\0';
+}
+
+/* Host and port of the proxy in place of the server's. */
+static void use_proxy(char **host, char **port)
+{
+	static char url[2048], plain[2048], code[3000];
+	const char *set = getenv("HTTP_PROXY");
+	char *user = url, *at, *out = plain;
+
+	if (!getenv("BENCH_PROXY") || !set || strncmp(set, "http://", 7) != 0)
+		return;
+	snprintf(url, sizeof(url), "%s", set + 7);
+	at = strrchr(url, '@');
+	snprintf(tunnel, sizeof(tunnel), "CONNECT %s:%s HTTP/1.1\r\nHost: %s:%s\r\n", *host, *port,
+		 *host, *port);
+	if (at) {
+		*at = '\0';
+		for (; *user; user++) {
+			unsigned c;
+
+			if (*user == '%' && sscanf(user + 1, "%2x", &c) == 1) {
+				*out++ = (char)c;
+				user += 2;
+			} else {
+				*out++ = *user;
+			}
+		}
+		base64(code, plain);
+		snprintf(tunnel + strlen(tunnel), sizeof(tunnel) - strlen(tunnel),
+			 "Proxy-Authorization: Basic %s\r\n", code);
+		at++;
+	} else {
+		at = url;
+	}
+	strcat(tunnel, "\r\n");
+	*host = at;
+	*port = strchr(at, ':');
+	if (*port)
+		*(*port)++ = '\0';
+	else
+		*port = "80";
+	(*port)[strspn(*port, "0123456789")] = '\0';
 }
 
 static void one_byte(int fd)
@@ -194,6 +276,8 @@ int main(int argc, char **argv)
 	memset(block, 'S', sizeof(block));
 	if (argc == 3 && strcmp(argv[1], "serve") == 0)
 		serve(atoi(argv[2]));
+	if (argc == 5)
+		use_proxy(&argv[1], &argv[2]);
 	if (argc != 5 || getaddrinfo(argv[1], argv[2], &hints, &to) != 0)
 		die("usage");
 	int n = atoi(argv[4]);
