@@ -4,9 +4,9 @@
 bench() {
 	local what=start
 	case ${1-} in
-	start | syscalls) what=$1; shift ;;
+	start | syscalls | egress) what=$1; shift ;;
 	'' | -*) ;;
-	*) die "bench: start or syscalls, not $1" ;;
+	*) die "bench: start, syscalls or egress, not $1" ;;
 	esac
 	need build bench
 	build_release
@@ -14,6 +14,12 @@ bench() {
 	if [ "$(id -u)" -eq 0 ]; then
 		make_user || die "cannot make the user $check_user"
 		user=(--user "$check_user")
+	fi
+	if [ "$what" = egress ]; then
+		[ "$(id -u)" -eq 0 ] || die "bench egress: root only: it makes network namespaces"
+		/usr/bin/python3 "$top/bench/egress.py" --pale "$pale" --peer "$build/bench/bench-egress-peer" \
+			"${user[@]}" "$@"
+		return
 	fi
 	/usr/bin/python3 "$top/bench/bench.py" "$what" --pale "$pale" --programs "$build/bench" \
 		--build "$build" --top "$top" "${user[@]}" "$@"
