@@ -67,7 +67,7 @@ static int write_fault(struct buf *b, const struct carry *y, const struct exchan
 		return text ? buf_addf(b, "%s\n", text) : -ENOMEM;
 	}
 	return buf_addf(b,
-			"Refused by the sandbox: this request to %s: %s.\n"
+			"Pale refused this request to %s: %s.\n"
 			"The same request will be refused again.\n",
 			host, detail);
 }

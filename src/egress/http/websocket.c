@@ -49,6 +49,8 @@ bool websocket_sent(struct websocket *w, const struct secrets *s, const void *da
 	const uint8_t *p = data, *end = p + len;
 	uint8_t plain[4096];
 
+	if (secrets_sent(s, &w->raw_state, data, len))
+		return true;
 	while (p < end) {
 		size_t n = 0;
 

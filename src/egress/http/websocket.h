@@ -10,7 +10,9 @@ struct websocket {
 	uint8_t mask[4];
 	unsigned at; /* in mask */
 	bool control;
-	uint32_t state, control_state; /* of the search: control frames stand within messages */
+	/* Of the search: control frames stand within messages, and the bytes as they are sent may
+	 * say more to a server that does not unmask them. */
+	uint32_t state, control_state, raw_state;
 };
 
 /* Is a placeholder in these bytes, or does one end in them? */
