@@ -236,6 +236,9 @@ PALE_EXPORT int pale_box_start(const struct pale_policy *policy, const struct pa
 			       struct pale_err *err);
 /* Polls readable when pale_box_dispatch() has something to do. Borrowed. */
 PALE_EXPORT int pale_box_fd(const struct pale_box *box);
+/* The id of its run; "" until pale_box_dispatch() has heard it, which is before the code starts. As
+ * long as the box. */
+PALE_EXPORT const char *pale_box_id(const struct pale_box *box);
 /* Calls the callbacks for what has come, without waiting. 1: the box has ended; 0: not yet.
  * Negative, for good: nothing ran, or the supervisor was lost (killed), and the box with it. Output
  * that is not taken makes the command wait, never its supervisor; events wait in bounded memory,

@@ -50,10 +50,12 @@ struct pale_result {
 /* Fills it in from a run's result, which it then owns, also on failure. */
 int api_result(struct result *model, struct pale_result **ret, struct pale_err *err) _must_check_;
 
-/* Plans, runs and logs in this process. control and caller_pidfd as in struct supervise_request. */
+/* Plans, runs and logs in this process. control and caller_pidfd as in struct supervise_request;
+ * on_id (or NULL) is called with options->arg. */
 int api_run_here(const struct pale_policy *policy, const struct plan_request *request,
 		 const struct pale_run_options *options, int control, int caller_pidfd,
-		 struct pale_result **ret, struct pale_err *err) _must_check_;
+		 void (*on_id)(void *arg, const char *id), struct pale_result **ret,
+		 struct pale_err *err) _must_check_;
 /* The caller's options; without any, no input and kept output. */
 int api_options(const struct pale_run_options *options, struct pale_run_options *ret,
 		struct pale_err *err) _must_check_;

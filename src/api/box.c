@@ -36,6 +36,7 @@ struct pale_box {
 	int pidfd, sock, epoll;
 	int streams[2]; /* ends of the pipes for on_output, or -1 */
 	bool said;	/* the end or an error came */
+	char id[PALE_ID_SIZE];
 	struct pale_result *result;
 	struct pale_err error; /* why nothing ran, or what failed half-way */
 };
@@ -284,6 +285,11 @@ int pale_box_start(const struct pale_policy *policy, const struct pale_command *
 /* --- watching ----------------------------------------------------------------------------------
  */
 
+const char *pale_box_id(const struct pale_box *box)
+{
+	return box->id;
+}
+
 int pale_box_fd(const struct pale_box *box)
 {
 	return box->epoll;
@@ -377,6 +383,11 @@ static int take_packet(struct pale_box *box, const struct wire_packet *p, char *
 		text[len] = '\0';
 		if (box->options.on_event)
 			box->options.on_event(box->options.arg, text);
+		return 0;
+	case WIRE_ID:
+		if (len >= sizeof(box->id))
+			return -EPROTO;
+		memcpy(box->id, text, len);
 		return 0;
 	case WIRE_DROPPED: tell_dropped(box, p->value); return 0;
 	case WIRE_END: box->said = true; return take_result(box, p, text, len);

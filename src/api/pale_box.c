@@ -119,6 +119,15 @@ static void queue_add(struct queue *q, const char *line)
 	q->bytes += len;
 }
 
+/* Before anything else: the socket has room. */
+static void on_id(void *arg, const char *id)
+{
+	struct wire_packet p = {.kind = WIRE_ID};
+
+	(void)arg;
+	(void)!send_packet(&p, id, strlen(id), MSG_DONTWAIT);
+}
+
 static void on_event(void *arg, const char *line)
 {
 	struct box_run *b = arg;
@@ -286,7 +295,8 @@ static int serve(int caller, struct pale_err *err)
 	q.command.tty = p.flags & WIRE_TTY;
 	r = api_request(q.policy, &q.command, b.options.ordered, &request, &cwd, err);
 	if (r == 0)
-		r = api_run_here(q.policy, &request, &b.options, WIRE_FD, caller, &result, err);
+		r = api_run_here(q.policy, &request, &b.options, WIRE_FD, caller, on_id, &result,
+				 err);
 	if (r < 0)
 		return r;
 	/* The box is dead: now there is time to wait for the caller. */

@@ -61,9 +61,22 @@ static json_t **widened(const struct pale_policy *base, const struct pale_policy
 	return notes;
 }
 
+/* Whom the supervisor's callbacks are for. */
+struct pass {
+	const struct pale_run_options *options;
+	void (*on_id)(void *arg, const char *id);
+};
+
+static void pass_id(void *arg, const char *id)
+{
+	const struct pass *p = arg;
+
+	p->on_id(p->options->arg, id);
+}
+
 static void pass_output(void *arg, enum output_stream stream, const char *data, size_t len)
 {
-	const struct pale_run_options *o = arg;
+	const struct pale_run_options *o = ((const struct pass *)arg)->options;
 
 	if (o->use_fds && (stream == OUTPUT_STDOUT ? o->out : o->err) >= 0)
 		return;
@@ -72,7 +85,7 @@ static void pass_output(void *arg, enum output_stream stream, const char *data, 
 
 static void pass_event(void *arg, const json_t *event)
 {
-	const struct pale_run_options *o = arg;
+	const struct pale_run_options *o = ((const struct pass *)arg)->options;
 	_cleanup_free_ char *text = json_dumps(event, JSON_COMPACT | JSON_ENSURE_ASCII);
 
 	if (text)
@@ -81,8 +94,10 @@ static void pass_event(void *arg, const json_t *event)
 
 int api_run_here(const struct pale_policy *policy, const struct plan_request *request,
 		 const struct pale_run_options *options, int control, int caller_pidfd,
-		 struct pale_result **ret, struct pale_err *err)
+		 void (*on_id)(void *arg, const char *id), struct pale_result **ret,
+		 struct pale_err *err)
 {
+	struct pass pass = {options, on_id};
 	_cleanup_plan_ struct plan *plan = NULL;
 	struct supervise_request supervise = {
 		.in = options->use_fds ? options->in : -1,
@@ -95,7 +110,8 @@ int api_run_here(const struct pale_policy *policy, const struct plan_request *re
 		.handle_signals = options->handle_signals,
 		.on_output = options->on_output ? pass_output : NULL,
 		.on_event = options->on_event ? pass_event : NULL,
-		.arg = (void *)(uintptr_t)options,
+		.on_id = on_id ? pass_id : NULL,
+		.arg = &pass,
 	};
 	struct result result = {0};
 	json_t **notes = NULL;
@@ -157,5 +173,5 @@ int pale_run(const struct pale_policy *policy, const struct pale_command *comman
 		return r;
 	}
 	r = api_request(policy, command, o.ordered, &request, &cwd, err);
-	return r < 0 ? r : api_run_here(policy, &request, &o, -1, 0, ret, err);
+	return r < 0 ? r : api_run_here(policy, &request, &o, -1, 0, NULL, ret, err);
 }

@@ -2,7 +2,8 @@
  * pale-box holds one end as descriptor 3.
  *
  * To pale-box: one packet WIRE_RUN with a memfd that holds the request (fields, see below) and the
- * streams that there are; from then on struct supervise_command packets. Back: WIRE_EVENT packets
+ * streams that there are; from then on struct supervise_command packets. Back: WIRE_ID with the id
+ * of the run, WIRE_EVENT packets
  * (a line of the log as the packet's text, or in a memfd if it is long), WIRE_DROPPED, and one
  * WIRE_END or WIRE_ERROR, after which the socket is closed. Either side's end of it is the other's
  * sign that it is gone. Both run as the same user; still each checks what it takes. */
@@ -15,12 +16,12 @@
 
 #define WIRE_FD	     3
 #define WIRE_MAGIC   0x70616c65u
-#define WIRE_VERSION 1u
+#define WIRE_VERSION 2u
 #define WIRE_INLINE  32768u	  /* the longest text in a packet itself */
 #define WIRE_MAX     (256u << 20) /* of a memfd's content */
 #define WIRE_MAX_FDS 4
 
-enum wire_kind { WIRE_RUN = 1, WIRE_EVENT, WIRE_DROPPED, WIRE_END, WIRE_ERROR };
+enum wire_kind { WIRE_RUN = 1, WIRE_EVENT, WIRE_DROPPED, WIRE_END, WIRE_ERROR, WIRE_ID };
 
 /* Bits of wire_packet.flags in WIRE_RUN: which descriptors follow the memfd, and the options. */
 enum wire_flag {

@@ -217,8 +217,9 @@ static int show_event(void *arg, const json_t *event)
 	else if (strcmp(name, "box.end") == 0)
 		put_end(out, event, how->colour);
 	else if (notable || strcmp(name, "policy.widened") == 0 ||
-		 strcmp(name, "best_effort.used") == 0 || strcmp(name, "workspace.captured") == 0 ||
-		 strcmp(name, "apply.done") == 0 || strcmp(name, "collect.done") == 0)
+		 strcmp(name, "network.changed") == 0 || strcmp(name, "best_effort.used") == 0 ||
+		 strcmp(name, "workspace.captured") == 0 || strcmp(name, "apply.done") == 0 ||
+		 strcmp(name, "collect.done") == 0)
 		return put_event(s, event);
 	return 0;
 }

@@ -56,8 +56,8 @@ static void print_rules(const json_t *shown)
 	size_t i;
 
 	if (json_array_size(rules))
-		printf("%4s  %11s  %7s  %10s  %10s  %s\n", "RULE", "CONNECTIONS", "BLOCKED", "SENT",
-		       "RECEIVED", "WHAT");
+		printf("%4s  %11s  %8s  %7s  %9s  %9s  %s\n", "RULE", "CONNECTIONS", "REQUESTS",
+		       "BLOCKED", "SENT", "RECEIVED", "WHAT");
 	else
 		printf("Nothing is allowed.\n");
 	json_array_foreach(rules, i, rule)
@@ -65,8 +65,9 @@ static void print_rules(const json_t *shown)
 		const json_t *c = json_object_get(rule, "counters");
 		char out[NUM_TEXT], in[NUM_TEXT];
 
-		printf("%4lld  %11lld  %7lld  %10s  %10s  ", (long long)figure(rule, "rule"),
-		       (long long)figure(c, "connections"), (long long)figure(c, "blocked"),
+		printf("%4lld  %11lld  %8lld  %7lld  %9s  %9s  ", (long long)figure(rule, "rule"),
+		       (long long)figure(c, "connections"), (long long)figure(c, "requests"),
+		       (long long)figure(c, "blocked"),
 		       num_round_size(out, (uint64_t)figure(c, "bytes_out")),
 		       num_round_size(in, (uint64_t)figure(c, "bytes_in")));
 		print_escaped("", text_of(rule, "text"), "");
@@ -161,10 +162,18 @@ static int run(int argc, char **argv)
 		json = true;
 	if (id < 0)
 		return args.status;
-	if (at < args.argc && verb_of(args.argv[at]) == VERBS)
+	/* A box, if a verb follows or it can be one. */
+	if (at < args.argc && verb_of(args.argv[at]) == VERBS &&
+	    (args.argc > 1 || (args.argv[at][0] >= '0' && args.argv[at][0] <= '7')))
 		box = args.argv[at++];
 	if (at < args.argc) {
 		verb = verb_of(args.argv[at]);
+		if (verb == VERBS &&
+		    (str_starts(args.argv[at], "secret") || (box && str_starts(box, "secret"))))
+			return cli_usage("network",
+					 "a secret cannot be added to a box that runs: its "
+					 "placeholder is put there before the code starts; run "
+					 "again with --secret");
 		if (verb == VERBS)
 			return cli_usage("network", "%s: one of show, allow, deny, remove is meant",
 					 QUOTED(args.argv[at]));

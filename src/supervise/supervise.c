@@ -427,6 +427,8 @@ static int open_log(struct run *run, struct pale_err *err)
 	if (r < 0)
 		return r;
 	snprintf(run->result->id, sizeof(run->result->id), "%s", audit_id(run->log));
+	if (run->req->on_id)
+		run->req->on_id(run->req->arg, audit_id(run->log));
 	if (run->req->on_event)
 		audit_observe(run->log, observe, run);
 	return 0;

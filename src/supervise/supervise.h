@@ -13,6 +13,8 @@
 /* What the box prints, and each event as it is logged (borrowed). */
 typedef void supervise_output(void *arg, enum output_stream stream, const char *data, size_t len);
 typedef void supervise_event(void *arg, const json_t *event);
+/* The id of the run, as soon as it has one. */
+typedef void supervise_id(void *arg, const char *id);
 /* Called once, while the box is being built. A new reference, or NULL and err. */
 typedef json_t *supervise_start(void *arg, struct pale_err *err);
 
@@ -30,7 +32,8 @@ struct supervise_request {
 	bool handle_signals; /* SIGINT and the like are for the box; off in a library */
 	supervise_output *on_output; /* may be NULL */
 	supervise_event *on_event;   /* may be NULL */
-	void *arg;		     /* of these two */
+	supervise_id *on_id;	     /* may be NULL */
+	void *arg;		     /* of these three */
 	void *start_arg;
 };
 

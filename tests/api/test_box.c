@@ -419,6 +419,7 @@ static void test_network(void **state)
 	}
 	if (pale_box_find(NULL, id, &err) < 0)
 		fail_msg("%s", err.message);
+	assert_string_equal(pale_box_id(box), id);
 	assert_int_equal(pale_box_find(id, again, NULL), 0);
 	assert_string_equal(id, again);
 	assert_int_equal(pale_box_find("zzz", again, NULL), -PALE_E_NOTFOUND);

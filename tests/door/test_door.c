@@ -410,7 +410,7 @@ static void test_change(void **state)
 {
 	int fd = front(), other = front();
 	_cleanup_free_ char *line = NULL, *late = NULL;
-	json_t *o;
+	json_t *o, *rules;
 
 	(void)state;
 	say(fd, "{\"pale\":1,\"id\":1,\"command\":\"network.change\",\"arguments\":{\"allow\":["
@@ -444,11 +444,10 @@ static void test_change(void **state)
 	expect_text(late, "\"effect\":\"narrowed\"");
 	/* Numbers are not used again. */
 	o = ask(fd, "{\"pale\":1,\"command\":\"network.show\"}\n");
-	o = json_object_get(o, "result");
-	assert_int_equal(json_array_size(json_object_get(o, "rules")), 4);
-	assert_int_equal(json_integer_value(json_object_get(
-				 json_array_get(json_object_get(o, "rules"), 0), "rule")),
-			 2);
+	rules = json_object_get(json_object_get(o, "result"), "rules");
+	assert_int_equal(json_array_size(rules), 4);
+	assert_int_equal(json_integer_value(json_object_get(json_array_get(rules, 0), "rule")), 2);
+	json_decref(o);
 	/* What is there already is no change, and needs no broker. */
 	json_decref(ask(fd, "{\"pale\":1,\"command\":\"network.change\",\"arguments\":{\"deny\":["
 			    "\"bad.example.com\"]}}\n"));
@@ -540,7 +539,7 @@ static void test_counters(void **state)
 				  .rule = 0,
 				  .bytes_in = 100};
 	int fd = front();
-	json_t *o, *c;
+	json_t *whole, *o, *c;
 
 	(void)state;
 	live_count(t.live, &ev);
@@ -554,11 +553,13 @@ static void test_counters(void **state)
 	turn();
 	acknowledge();
 	json_decref(ask(fd, ""));
-	o = json_object_get(ask(fd, "{\"pale\":1,\"command\":\"network.show\"}\n"), "result");
+	whole = ask(fd, "{\"pale\":1,\"command\":\"network.show\"}\n");
+	o = json_object_get(whole, "result");
 	c = json_object_get(json_array_get(json_object_get(o, "rules"), 0), "counters");
 	assert_int_equal(json_integer_value(json_object_get(c, "connections")), 2);
 	assert_int_equal(json_integer_value(json_object_get(c, "bytes_in")), 100);
 	assert_int_equal(json_integer_value(json_object_get(o, "unmatched_blocked")), 5);
+	json_decref(whole);
 	close(fd);
 }
 

@@ -42,8 +42,14 @@ env.update({k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")})
 
 # What runs inside: a line in, a line out.
 AGENT = r'''
-import json, socket, sys, urllib.request
+import http.client, json, socket, sys, urllib.request
 held = {}
+
+def attempt(what):
+    try:
+        return what()
+    except OSError as e:
+        return type(e).__name__
 
 def connect(name, host, port):
     try:
@@ -64,7 +70,7 @@ def get(url):
     try:
         return urllib.request.urlopen(url, timeout=5).status
     except Exception as e:
-        return type(getattr(e, "reason", e)).__name__
+        return getattr(e, "code", None) or type(getattr(e, "reason", e)).__name__
 
 def unix(path):
     s = socket.socket(socket.AF_UNIX)
@@ -199,6 +205,7 @@ def refusals():
     box = Box("--allow", "www.example.com")
     for words, status, text in ((["allow", "GET www.example.com/x/**"], 1, b"certificate"), (["allow", "a b c d"], 2, b"policy"),
                                 (["allow", "www.example.com:0"], 2, b"port"), (["allow"], 2, b"what?"), (["0", "frob"], 2, b"frob"),
+                                (["frob"], 2, b"frob"), (["secret", "A@www.example.com"], 2, b"secret"),
                                 (["allow", "preset:nothing-such"], 2, b"preset"), (["remove", "99"], 1, b"99"),
                                 (["zzzzzz", "show"], 125, b"no box")):
         p = network(*words)
@@ -216,6 +223,40 @@ def refusals():
     same("by its id", network(other.id, "show").returncode, 0)
     box.end()
     other.end()
+
+
+@case
+def looked_into():
+    box = Box("--allow", "GET www.example.com/**")
+    request = ("[held['h'].request('{0}', '{1}', 'x' if '{0}' == 'POST' else None), "
+               "(lambda r: [r.status, r.read().decode()])(held['h'].getresponse())][1]")
+    same("a request that is allowed", box.ask("[held.update(h=http.client.HTTPSConnection('www.example.com')), "
+                                              + request.format("GET", "/a") + "][1][0]"), 200)
+    same("and one that is not", box.ask(request.format("POST", "/a"))[0], 403)
+    same("methods are allowed where TLS is looked into", network("allow", "POST www.example.com/**", "GET other.example.com/x/**").returncode, 0)
+    same("then it works", box.ask(request.format("POST", "/a"))[0], 200)
+    same("on another host, too", box.ask("get('https://other.example.com/x/1')"), 200)
+    same("where that is allowed", box.ask("get('https://other.example.com/y')"), 403)
+    same("a path is denied", network("deny", "www.example.com/secret/**").returncode, 0)
+    answer = box.ask(request.format("GET", "/secret/1"))
+    check("on a connection that is open, and the answer says so", answer[0] == 403 and "pale network" in answer[1], answer)
+    same("which goes on", box.ask(request.format("GET", "/a"))[0], 200)
+    shown = {r["text"]: r["counters"] for r in json.loads(network("--json").stdout)["rules"]}
+    check("counters are by rule", shown["allow tls www.example.com:443 POST /**"]["requests"] == 1
+          and shown["deny www.example.com /secret/**"]["blocked"] == 1, shown)
+    box.end()
+
+
+@case
+def datagrams():
+    box = Box("--allow", "www.example.com")
+    udp = ("(lambda s: [s.settimeout(2), s.sendto(b'x', socket.getaddrinfo('udp.example.com', 7, socket.AF_INET)[0][4]), "
+           "s.recv(9).decode()][2])(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))")
+    same("UDP is allowed", network("allow", "udp://udp.example.com:7").returncode, 0)
+    same("then it works", box.ask(f"attempt(lambda: {udp})"), "x")
+    same("it is denied", network("deny", "udp.example.com").returncode, 0)
+    check("then it does not", box.ask(f"attempt(lambda: {udp})") != "x")
+    box.end()
 
 
 @case
