@@ -102,13 +102,12 @@ int broker_start(const struct plan *plan, struct broker **ret, struct pale_err *
 	int pair[2], r;
 
 	find_program(program);
-	if (access(program, X_OK) < 0)
-		return err_set(
-			err, PALE_E_NOTFOUND, STAGE, errno,
-			"cannot run %s, the broker that network.allow needs: it is installed "
-			"with Pale (./dev install); without network rules a box runs without "
-			"it",
-			QUOTED(program));
+	if (access(program, X_OK) < 0) {
+		err_set(err, PALE_E_HOST, STAGE, errno,
+			"cannot run %s, the broker that network.allow needs", QUOTED(program));
+		err_add(err, "; it is installed with Pale (./dev install)");
+		return -PALE_E_HOST;
+	}
 	b = calloc(1, sizeof(*b));
 	if (!b)
 		return err_nomem(err, STAGE);

@@ -14,7 +14,7 @@
 
 struct broker; /* opaque */
 
-/* Starts the program, which then waits. PALE_E_NOTFOUND: it is not installed. */
+/* Starts the program, which then waits. PALE_E_HOST: it is not installed. */
 int broker_start(const struct plan *plan, struct broker **ret, struct pale_err *err) _must_check_;
 /* What the box has in place of each secret; NULL if there are none. */
 const char *const *broker_placeholders(const struct broker *b);

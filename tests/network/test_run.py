@@ -1,0 +1,284 @@
+"""A run with network rules, from the supervisor's side: who starts the broker, how connections come to it, what of it
+shows in the log, the result and the line at the end. usage: test_run.py PALE BROKER"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "egress"))
+import standin
+from tap import *
+
+pale, broker = (os.path.abspath(p) for p in sys.argv[1:3])
+PYTHON = "/usr/bin/python3"
+try:
+    world = standin.enter()
+except standin.NotHere as e:
+    skip("boxes in a test internet", str(e), "egress")
+    done()
+state = os.path.join(world.place, "state")
+env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": world.place, "LANG": "C.UTF-8", "PALE_STATE_DIR": state}
+env.update({k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")})
+# In a world of an ordinary user's the build belongs to nobody, and would not be trusted.
+env["PALE_EGRESS_PROGRAM"] = broker
+ALLOW = [{"host": "www.example.com", "port": 80, "protocol": "http"},
+         {"address": "93.184.216.10", "port": 8080, "protocol": "tcp"}]
+DENY = [{"host": "other.example.com", "reason": "use the mirror"}]
+number_of_policies = 0
+
+
+def policy(network):
+    global number_of_policies
+    number_of_policies += 1
+    path = os.path.join(world.place, f"p{number_of_policies}.json")
+    with open(path, "w") as f:
+        json.dump({"pale": 1, "network": network}, f)
+    return path
+
+
+def run(command, network=None, flags=("--json",), more=None, **kw):
+    p = subprocess.run([pale, "run", "-p", policy(network or {"allow": ALLOW, "deny": DENY}), *flags, "--", *command],
+                       env={**env, **(more or {})}, cwd=world.place, stdin=subprocess.DEVNULL, capture_output=True,
+                       timeout=60, **kw)
+    p.err = p.stderr.decode(errors="replace")
+    p.json = json.loads(p.stdout) if p.stdout[:1] == b"{" else {}
+    p.events = log(p.json.get("audit_id"))
+    return p
+
+
+def log(id):
+    try:
+        with open(os.path.join(state, "runs", id, "audit.jsonl")) as f:
+            return [json.loads(line) for line in f]
+    except (OSError, TypeError):
+        return []
+
+
+def find(list, **want):
+    return [e for e in list if all(e.get(k) == v for k, v in want.items())]
+
+
+def brokers(supervisor):
+    """Its children of that name; their /proc is closed to an ordinary user."""
+    found = []
+    try:
+        with open(f"/proc/{supervisor}/task/{supervisor}/children") as f:
+            for pid in f.read().split():
+                with open(f"/proc/{pid}/comm") as comm:
+                    if comm.read().startswith("pale-egress"):
+                        found.append(int(pid))
+    except OSError:
+        pass
+    return found
+
+
+def lives(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def wait_for(condition, seconds=10):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return condition()
+
+
+TRY = """
+import socket, sys, time
+for target in sys.argv[1:]:
+    host, port = target.rsplit(":", 1)
+    t = time.monotonic()
+    try:
+        s = socket.create_connection((host, int(port)), 5)
+        s.sendall(b"GET / HTTP/1.1\\r\\nHost: " + host.encode() + b"\\r\\nConnection: close\\r\\n\\r\\n")
+        print(target, "answered" if s.recv(12) else "closed", end=" ")
+    except OSError as e:
+        print(target, e.strerror, end=" ")
+    print(int((time.monotonic() - t) * 1000) < 2000)
+"""
+
+
+def attempts(*targets):
+    return [PYTHON, "-c", TRY, *targets]
+
+
+@case
+def told():
+    r = run(attempts("www.example.com:80", "8.8.8.8:443", "evil.example.net:443", "www.example.com:81", "::1:80"))
+    out = r.json.get("stdout", "").splitlines()
+    check("what a rule allows is reached", out and out[0].startswith("www.example.com:80 answered"), r.stdout + r.stderr)
+    check("an address that no rule covers is refused at once", out[1:2] == ["8.8.8.8:443 Permission denied True"], out)
+    check("a name that no rule names is not known", "Name or service not known True" in out[2], out)
+    check("loopback is the box's own", "Connection refused" in out[4], out)
+    used = find(r.json["network"]["used"], host="www.example.com", port=80)
+    check("the result says what was used, and the bytes", len(used) == 1 and used[0]["bytes_in"] > 0 and
+          used[0]["bytes_out"] > 0 and r.json["network"]["bytes_in"] == used[0]["bytes_in"], r.json["network"])
+    check("with the rule", "www.example.com" in used[0]["rule"] and ".json:1:" in used[0]["where"], used)
+    e = find(r.events, event="network.allowed", host="www.example.com")
+    check("the log has the connection", len(e) == 1 and e[0]["address"] and e[0]["duration_us"] > 0, r.events)
+    for what, entries in (("the log", find(r.events, event="network.allowed")), ("dns.blocked", find(r.events, event="dns.blocked")),
+                          ("network.blocked", find(r.events, event="network.blocked")), ("the result", r.json["blocked"])):
+        check(f"{what} names the program", entries and all(e.get("program", "").startswith("/usr/bin/python3") for e in entries), entries)
+    check("address: in the result", find(r.json["blocked"], kind="network", address="8.8.8.8", port=443, errno="EACCES", count=1), r.json["blocked"])
+    check("name: in the result", find(r.json["blocked"], kind="dns", name="evil.example.net"), r.json["blocked"])
+    check("port: in the result", find(r.json["blocked"], kind="network", host="www.example.com", port=81, count=1), r.json["blocked"])
+    check("nothing that is not so", not find(r.json["blocked"], port=80), r.json["blocked"])
+
+
+@case
+def literal():
+    r = run(attempts("93.184.216.10:8080"))
+    check("an address that a rule covers is reached", "answered" in r.json.get("stdout", ""), r.stdout + r.stderr)
+    check("and told", find(r.events, event="network.allowed", address="93.184.216.10", port=8080, protocol="tcp"), r.events)
+
+
+@case
+def own_address():
+    r = run([PYTHON, "-c", "import socket; s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM); s.connect(('8.8.8.8',9)); print(s.getsockname()[0])"])
+    check("a program can ask for its own address", r.json.get("stdout") == "10.0.2.100\n", r.stdout)
+
+
+@case
+def many_programs():
+    """Each connection is its program's, however they are mixed."""
+    both = ("import subprocess,sys\n"
+            "p=[subprocess.Popen([x,'-sS','-o','/dev/null','http://www.example.com/']) if x.endswith('curl') else "
+            "subprocess.Popen([x,'-q','-O','/dev/null','http://www.example.com/']) for x in ['/usr/bin/curl','/usr/bin/wget']*8]\n"
+            "sys.exit(sum(x.wait() for x in p))")
+    if not shutil.which("wget") or not shutil.which("curl"):
+        return skip("programs are told apart", "curl and wget are not both here", "egress")
+    r = run([PYTHON, "-c", both])
+    same("all went well", r.returncode, 0)
+    got = {}
+    for e in find(r.events, event="network.allowed"):
+        got[e.get("program")] = got.get(e.get("program"), 0) + e.get("count", 1)
+    check("programs are told apart", set(got) == {"/usr/bin/curl", "/usr/bin/wget"} and sum(got.values()) == 16, got)
+
+
+@case
+def by_redirect():
+    """The fallback does the same. What the state directory remembers of this kernel is taken as it is."""
+    with open(os.path.join(state, "network")) as f:
+        before = f.read()
+    check("what the kernel can is remembered", before.endswith("nftables TPROXY"), before)
+    with open(os.path.join(state, "network"), "w") as f:
+        f.write(before.replace("TPROXY", "REDIRECT"))
+    r = run(attempts("www.example.com:80", "93.184.216.10:8080", "www.example.com:81", "8.8.8.8:443"))
+    out = r.json.get("stdout", "")
+    # Where HTTP is refused, the broker answers.
+    check("by REDIRECT: the same is reached", out.count("answered") == 3, r.stdout + r.stderr)
+    check("by REDIRECT: the same is refused", find(r.json["blocked"], host="www.example.com", port=81) and
+          find(r.json["blocked"], address="8.8.8.8", port=443), r.json.get("blocked"))
+    check("by REDIRECT: with the program", all(e.get("program") for e in r.json["blocked"]), r.json.get("blocked"))
+    p = subprocess.run([pale, "explain", "-p", policy({"allow": ALLOW}), "--", "true"], env=env, capture_output=True)
+    check("the plan names it", b"nftables REDIRECT" in p.stdout, p.stdout + p.stderr)
+    with open(os.path.join(state, "network"), "w") as f:
+        f.write("5.4.0 another kernel\nnftables REDIRECT")
+    p = subprocess.run([pale, "explain", "-p", policy({"allow": ALLOW}), "--", "true"], env=env, capture_output=True)
+    check("what was remembered of another kernel is not taken", b"nftables TPROXY" in p.stdout, p.stdout + p.stderr)
+
+
+@case
+def said():
+    """The line at the end: which rule, and what would allow it."""
+    for target, want in (("other.example.com:80", "by the rule \"deny other.example.com\""), ("other.example.com:80", "use the mirror"),
+                         ("www.example.com:81", "--allow 'GET http://www.example.com:81'"), ("8.8.8.8:99", "--allow 'tcp://8.8.8.8:99'"),
+                         ("evil.example.net:1", "--allow 'evil.example.net'")):
+        r = run(attempts(target), flags=())
+        check(f"{target}: {want}", want in r.err, r.err)
+    r = run(attempts("www.example.com:81"), flags=("--allow", "tcp://www.example.com:81"))
+    check("with it, it is allowed", "blocked" not in r.err, r.err)
+    r = run(attempts("other.example.com:80"), flags=("--json",))
+    p = subprocess.run([pale, "audit", "show", "--blocked", r.json["audit_id"]], env=env, capture_output=True)
+    check("pale audit show --blocked", b"other.example.com:80/ (deny other.example.com)" in p.stdout, p.stdout)
+
+
+@case
+def not_installed():
+    r = run(["true"], more={"PALE_EGRESS_PROGRAM": "/nonexistent/pale-egress"}, flags=())
+    check("without a broker nothing runs, and it says what is missing", r.returncode == 125 and "/nonexistent/pale-egress" in r.err and
+          "installed" in r.err, r.err)
+    r = run(["true"], network={"deny": DENY}, more={"PALE_EGRESS_PROGRAM": "/nonexistent/pale-egress"})
+    check("where no rule allows anything, none is needed", r.returncode == 0 and "network" not in r.json, r.stdout + r.stderr)
+    r = run(["true"], more={"PALE_EGRESS_PROGRAM": "/usr/bin/false"}, flags=())
+    check("a broker that ends is a failure", r.returncode == 125 and "egress broker" in r.err, r.err)
+
+
+@case
+def deaths():
+    def start():
+        p = subprocess.Popen([pale, "run", "--json", "-p", policy({"allow": ALLOW}), "--", "sleep", "30"], env=env,
+                             cwd=world.place, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        wait_for(lambda: brokers(p.pid))
+        time.sleep(0.3)
+        return p, brokers(p.pid)
+
+    p, pids = start()
+    same("one broker", len(pids), 1)
+    os.kill(pids[0], signal.SIGKILL)
+    begun = time.monotonic()
+    out, _ = p.communicate(timeout=20)
+    r = json.loads(out)
+    check("a broker that is killed ends its box at once", time.monotonic() - begun < 5 and r["outcome"] == "failed" and p.returncode == 125, out)
+    check("and it is said", "broker was killed by signal 9" in r["error"]["message"] and
+          "broker was killed" in find(log(r["audit_id"]), event="box.end")[0]["error"], out)
+    p, pids = start()
+    p.kill()
+    p.communicate()
+    check("a supervisor that is killed takes the broker along", pids and wait_for(lambda: not lives(pids[0]), 5), pids)
+    p, pids = start()
+    os.kill(pids[0], signal.SIGSTOP)
+    p.send_signal(signal.SIGTERM)
+    p.communicate(timeout=20)
+    check("one that stands still does not keep the end away", not lives(pids[0]), pids)
+
+
+@case
+def secrets():
+    value = "v-" + os.urandom(8).hex()
+    network = {"allow": [{"host": "api.example.com"}],
+               "secrets": [{"env": "KEY", "value_from": "env:REAL", "hosts": ["api.example.com"], "header": "authorization"},
+                           {"file": "/run/key", "value_from": "env:REAL", "hosts": ["api.example.com"], "header": "x-key"}]}
+    held = ["sh", "-c", "echo $KEY; cat /run/key"]
+    a, b = (run(held, network, more={"REAL": value}) for _ in range(2))
+    kept = [line for r in (a, b) for line in r.json.get("stdout", "").split()]
+    check("placeholders, new in each run", len(set(kept)) == 4 and value not in kept, [a.stdout, a.stderr])
+    check("the plan is the same all the same", len({find(r.events, event="box.start")[0]["plan_digest"] for r in (a, b)}) == 1, "")
+    check("the value is not in the log", value not in json.dumps(a.events) + json.dumps(b.events), "")
+    for source in ("env:NOT_SET", "file:/nonexistent", "command:exit 7", "command:true", "command:printf 'a\\nb'", "fd:77"):
+        r = run(["true"], {**network, "secrets": [{**network["secrets"][0], "value_from": source}]}, flags=())
+        check(f"no value from {source}: nothing runs", r.returncode == 125 and "the secret \"KEY\"" in r.err, r.err)
+    p = subprocess.Popen([pale, "run", "-p", policy(network), "--", "sh", "-c", "echo up; sleep 20"], env={**env, "REAL": value},
+                         cwd=world.place, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    p.stdout.readline()
+    with open(f"/proc/{p.pid}/environ", "rb") as f:
+        check("ps does not show it of the supervisor, either", value.encode() not in f.read(), "")
+    # All that the supervisor could leave in a core.
+    found = []
+    with open(f"/proc/{p.pid}/maps") as maps, open(f"/proc/{p.pid}/mem", "rb", 0) as memory:
+        for line in maps:
+            span, access = line.split()[:2]
+            first, last = (int(x, 16) for x in span.split("-"))
+            if "r" not in access or "[v" in line:
+                continue
+            memory.seek(first)
+            try:
+                if value.encode() in memory.read(last - first):
+                    found.append(line)
+            except OSError:
+                pass
+    same("it is nowhere in the supervisor's memory", found, [])
+    p.terminate()
+    p.wait()
+    p.stdout.close()
+
+
+done()
