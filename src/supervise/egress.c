@@ -25,6 +25,7 @@
 #define STAGE	       "supervise"
 #define READY_TIME_MS  20000
 #define FINISH_TIME_MS 3000
+#define DEATH_TIME_MS  500
 #define ID_BASE	       0x6f000000U /* below the boxes' ranges; a process number comes on top */
 #define NOBODY	       65534	   /* root of a container has no others to give */
 
@@ -247,8 +248,12 @@ static bool event_sane(const struct broker *b, const struct egress_event *ev)
 
 static int died(struct broker *b, struct pale_err *err)
 {
+	struct pollfd p = {b->pidfd, POLLIN, 0};
 	siginfo_t info = {0};
 
+	/* The end of its socket is not its own end: one that was taken over would have us wait. */
+	if (!b->ended && poll(&p, 1, DEATH_TIME_MS) == 0)
+		kill(b->pid, SIGKILL);
 	if (!b->ended && waitid(P_PIDFD, (id_t)b->pidfd, &info, WEXITED) == 0)
 		b->ended = true;
 	if (info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED)
@@ -282,6 +287,10 @@ static int receive(struct broker *b, struct egress_message *m, struct pale_err *
 		return err_set(err, PALE_E_SYSTEM, STAGE, 0, "the egress broker makes no sense");
 	if (m->kind == EGRESS_FAILED) {
 		m->text[sizeof(m->text) - 1] = '\0';
+		/* It goes to a terminal, and what was quoted is escaped already. */
+		for (char *c = m->text; *c; c++)
+			if (*c < ' ' || *c > '~')
+				*c = '?';
 		return err_set(err, PALE_E_SYSTEM, "egress", 0, "%.400s", m->text);
 	}
 	return 1;
