@@ -18,6 +18,7 @@
 
 #define KINDS	    512
 #define FLUSH_MS    250
+#define FLUSH_MAX_MS 4000 /* a kind that goes on is told ever more seldom */
 #define SINGLES	    10	/* of one kind, told singly before counting starts */
 #define ALL_BURST   500 /* of all kinds together, likewise */
 #define ALL_PER_S   500
@@ -29,6 +30,8 @@ struct kind {
 	bool used;
 	unsigned singles;
 	uint64_t last_us;
+	unsigned wait_ms; /* between two counts of it */
+	uint64_t due_us;
 };
 
 struct events {
@@ -174,17 +177,23 @@ void event_tell(struct egress *e, const struct egress_event *told)
 	count(k, &ev);
 }
 
-/* Tells what was counted; true: all of it. */
-static bool tell_counted(struct events *v)
+/* Tells what was counted and is due, or all; false: the supervisor is behind. */
+static bool tell_counted(struct events *v, bool all)
 {
+	uint64_t now_us = clock_mono_us();
+
 	for (size_t i = 0; i < KINDS; i++) {
 		struct kind *k = &v->kinds[i];
 
-		if (!k->used || !k->ev.count)
+		if (!k->used || !k->ev.count || (!all && now_us < k->due_us))
 			continue;
 		if (put(v, &k->ev) < 0)
 			return false;
 		k->ev.count = k->ev.bytes_in = k->ev.bytes_out = 0;
+		k->wait_ms = k->wait_ms ? 2 * k->wait_ms : FLUSH_MS;
+		if (k->wait_ms > FLUSH_MAX_MS)
+			k->wait_ms = FLUSH_MAX_MS;
+		k->due_us = now_us + k->wait_ms * 1000ULL;
 	}
 	return true;
 }
@@ -229,7 +238,7 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (!tell_counted(v))
+	if (!tell_counted(v, false))
 		event_add(v->writable, NULL);
 }
 
@@ -241,7 +250,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (v->used == 0)
 		return;
-	if (!tell_counted(v))
+	if (!tell_counted(v, false))
 		event_add(v->writable, NULL);
 	forget_quiet(v);
 }
@@ -281,7 +290,7 @@ void events_flush(struct egress *e)
 {
 	uint64_t until_us = clock_mono_us() + FLUSH_END_S * 1000000ull;
 
-	while (!tell_counted(e->events)) {
+	while (!tell_counted(e->events, true)) {
 		struct pollfd p = {.fd = e->control, .events = POLLOUT};
 		uint64_t now_us = clock_mono_us();
 

@@ -26,6 +26,10 @@
 #define READY_TIME_MS  20000
 #define FINISH_TIME_MS 3000
 #define DEATH_TIME_MS  500
+#define SEND_TIME_S    1
+/* Twice of what a broker that keeps to event.c tells at most, and of what it may tell at once. */
+#define EVENTS_PER_S 4096
+#define EVENTS_BURST 8192
 #define ID_BASE	       0x6f000000U /* below the boxes' ranges; a process number comes on top */
 #define NOBODY	       65534	   /* root of a container has no others to give */
 
@@ -39,6 +43,8 @@ struct broker {
 	char program[PATH_MAX];
 	size_t nrules, most_rules; /* in force; and since the start */
 	unsigned changing;	   /* rules that it was sent and has not taken over */
+	uint64_t events_milli;	   /* that it may tell, in thousandths */
+	uint64_t events_us;	   /* when that was filled up */
 	char stack[16384] __attribute__((aligned(16)));
 };
 
@@ -98,6 +104,7 @@ static int become(void *arg)
 
 int broker_start(const struct plan *plan, struct broker **ret, struct pale_err *err)
 {
+	const struct timeval most = {.tv_sec = SEND_TIME_S};
 	char program[PATH_MAX];
 	struct broker *b;
 	int pair[2], r;
@@ -124,6 +131,9 @@ int broker_start(const struct plan *plan, struct broker **ret, struct pale_err *
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot make the broker's socket");
 	b->sock = pair[0];
 	b->theirs = pair[1];
+	/* Nor does one that does not read keep us from going on. */
+	if (setsockopt(b->sock, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)) < 0)
+		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot make the broker's socket");
 	/* Nobody waits for it: dup2() onto itself would leave it close-on-exec. */
 	if (b->theirs == STDIN_FILENO) {
 		b->theirs = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -244,6 +254,24 @@ static bool event_sane(const struct broker *b, const struct egress_event *ev)
 	       ends(ev->host, sizeof(ev->host)) && ends(ev->address, sizeof(ev->address)) &&
 	       ends(ev->sni, sizeof(ev->sni)) && ends(ev->method, sizeof(ev->method)) &&
 	       ends(ev->path, sizeof(ev->path)) && ends(ev->detail, sizeof(ev->detail));
+}
+
+/* Each event is a line of the log: a broker that tells more than it can have seen is not ours any
+ * more. */
+static bool too_much(struct broker *b)
+{
+	uint64_t now = clock_mono_us(), passed = now - b->events_us;
+
+	if (passed > 10000000)
+		passed = 10000000;
+	b->events_us = now;
+	b->events_milli += passed * EVENTS_PER_S / 1000;
+	if (b->events_milli > EVENTS_BURST * 1000ULL)
+		b->events_milli = EVENTS_BURST * 1000ULL;
+	if (b->events_milli < 1000)
+		return true;
+	b->events_milli -= 1000;
+	return false;
 }
 
 static int died(struct broker *b, struct pale_err *err)
@@ -375,6 +403,9 @@ int broker_take(struct broker *b, struct broker_said *ret, struct pale_err *err)
 	}
 	if (m.kind != EGRESS_EVENT || !event_sane(b, &m.event))
 		return err_set(err, PALE_E_SYSTEM, STAGE, 0, "the egress broker makes no sense");
+	if (too_much(b))
+		return err_set(err, PALE_E_SYSTEM, STAGE, 0,
+			       "the egress broker tells more than there can be");
 	ret->event = m.event;
 	/* Of a rule that is gone: which one it was is not known any more. */
 	if (ret->event.rule >= 0 && (size_t)ret->event.rule >= b->nrules)
