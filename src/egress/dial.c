@@ -62,35 +62,86 @@ static void advance(struct dial *d);
 
 /* ---------------------------------------------------------------- the check */
 
-/* Does a rule name the address itself? Then it may be any. */
-static bool named(const struct dial *d, int family, const struct in6_addr *address)
+/* The rule that names this address itself, if one does: of a literal one the rule that allows it;
+ * of a name's the name's own, if it says where its addresses lie, or one for the address alone. */
+static const struct network_cidr *named_by(const struct dial *d, int family,
+					   const struct in6_addr *address)
 {
 	const struct policy_network *n = d->e->config->network;
 	const struct network_question ask = {
 		.family = family, .address = address, .port = d->port, .protocol = d->protocol};
+	int rule = d->rule;
 
-	if (d->rule >= 0 && (size_t)d->rule < n->nrules && n->rules[d->rule].cidr &&
-	    network_cidr_contains(n->rules[d->rule].cidr, family, address))
-		return true;
-	return network_ask(n, &ask).allowed;
+	if (rule < 0 || (size_t)rule >= n->nrules)
+		return NULL;
+	if (!n->rules[rule].cidr) {
+		struct network_answer said = network_ask(n, &ask);
+
+		if (!said.allowed || said.rule < 0)
+			return NULL;
+		rule = said.rule;
+	}
+	return n->rules[rule].cidr && network_cidr_contains(n->rules[rule].cidr, family, address)
+		       ? n->rules[rule].cidr
+		       : NULL;
 }
 
-/* Is this address fit for a name that the rules allow? If not, why. */
+/* The last address of a range. */
+static struct in6_addr range_end(const struct network_cidr *c)
+{
+	struct in6_addr last = c->address;
+	unsigned len = c->family == AF_INET ? 32 : 128;
+
+	for (unsigned bit = c->bits; bit < len; bit++)
+		last.s6_addr[bit / 8] = (uint8_t)(last.s6_addr[bit / 8] | 0x80 >> bit % 8);
+	return last;
+}
+
+/* Who writes 0.0.0.0/0 means the internet, and not the machine's loopback or a cloud's metadata:
+ * such addresses are named only by a range that has nothing else in it. */
+static bool names_private(const struct network_cidr *c)
+{
+	struct in6_addr last;
+
+	if (!c || c->bits < (c->family == AF_INET ? 8u : 7u))
+		return false;
+	last = range_end(c);
+	return !network_address_public(c->family, &c->address) &&
+	       !network_address_public(c->family, &last);
+}
+
+/* And those of the machine itself only one by one, or as loopback: a rule for the network that the
+ * machine is in, too, means the others there. */
+static bool names_own(const struct network_cidr *c)
+{
+	if (!c)
+		return false;
+	if (c->family == AF_INET)
+		return c->bits == 32 || (c->bits >= 8 && c->address.s6_addr[0] == 127);
+	return c->bits == 128;
+}
+
+/* Is this address fit to be dialled? If not, why. */
 static bool address_fit(struct dial *d, int family, const struct in6_addr *address)
 {
 	const struct policy_network *n = d->e->config->network;
+	const struct network_cidr *by = named_by(d, family, address);
 	char text[INET6_ADDRSTRLEN];
 	const char *why;
 
-	if (!network_may_dial(n, d->rule, family, address, d->port, d->protocol))
-		why = network_address_public(family, address)
-			      ? "the rules do not let it be dialled"
-			      : "not a public address, and no rule names it";
-	else if (!named(d, family, address) && route_is_own(d->e->route, family, address))
-		why = "an address of this machine, and no rule names it";
+	if (!network_address_public(family, address) && !names_private(by))
+		why = by ? "not a public address, and the range of the rule is not one of such"
+			 : "not a public address, and no rule names it";
+	/* A literal address has been asked about by the caller. */
+	else if (d->host[0] && !network_may_dial(n, d->rule, family, address, d->port, d->protocol))
+		why = "the rules do not let it be dialled";
+	else if (!names_own(by) && route_is_own(d->e->route, family, address))
+		why = by ? "an address of this machine, which a rule has to name by itself"
+			 : "an address of this machine, and no rule names it";
 	else
 		return true;
-	snprintf(d->blocked, sizeof(d->blocked), "the name resolves to %s: %s",
+	snprintf(d->blocked, sizeof(d->blocked), "%s%s: %s",
+		 d->host[0] ? "the name resolves to " : "",
 		 inet_ntop(family, address, text, sizeof(text)) ? text : "?", why);
 	return false;
 }
@@ -273,8 +324,7 @@ static bool next_address(struct dial *d, int *ret_family, struct in6_addr *ret)
 		while (d->used[d->turn] < f->n) {
 			const struct in6_addr *address = &f->address[d->used[d->turn]++];
 
-			/* A literal address has been asked about by the caller. */
-			if (d->host[0] && !address_fit(d, f->family, address))
+			if (!address_fit(d, f->family, address))
 				continue;
 			*ret_family = f->family;
 			*ret = *address;
@@ -390,6 +440,7 @@ struct dial *dial_start(struct egress *e, const struct dial_target *to, dial_cb 
 
 		d->answered[0] = d->answered[1] = true;
 		d->found[i] = (struct resolve_result){.family = to->family, .n = 1};
+		d->turn = i;
 		memcpy(&d->found[i].address[0], to->address, to->family == AF_INET ? 4 : 16);
 		advance(d);
 		return d;

@@ -213,7 +213,9 @@ const struct policy_option policy_options[] = {
 	 .expected = "an address such as 192.0.2.1 or 2001:db8::1, or a range such as 10.1.0.0/16 (no "
 		     "bits set behind the prefix)",
 	 .doc = "An address or range that is reached without a name. With `host` it says where the "
-		"name's addresses have to lie, and then they may be private ones.",
+		"name's addresses have to lie, and then they may be private ones. A range that is "
+		"not private as a whole, such as 0.0.0.0/0, reaches public addresses only; an "
+		"address of the host's own has to be named by itself.",
 	 .also = "ip cidr addr addresses range"},
 	{.key = "network.allow[].port", .type = OPTION_TEXT, .offset = R(port), .numbers = true,
 	 .pattern = PORT_PATTERN, .normal = rule_ports_normal,

@@ -279,6 +279,35 @@ def resolved():
     check("a private address that the rule itself names", r.out == '"p"\n', r)
 
 
+@case
+def ranges():
+    """What a range names, and what it does not."""
+    def reach(rule, *targets):
+        world.clear()
+        r = run({"allow": [{"address": rule, "port": p, "protocol": "tcp"} for p in (7, 80, 8081)] + [
+            {"host": "to-loopback.example.com", "port": 8081, "protocol": "tcp"}, {"host": "to-metadata.example.com", "port": 80, "protocol": "tcp"}]},
+                f"""
+            for target in {targets!r}:
+                s = dial(*target)
+                s.sendall(b"GET / HTTP/1.0\\r\\n\\r\\n"); s.settimeout(3)
+                try: say(len(s.recv(100)) > 0)
+                except OSError as e: say(type(e).__name__)
+        """)
+        return r.said if r.code == 0 else r
+    no = "ConnectionResetError"
+    same("any IPv4 address: the internet, and not metadata, nor the host, nor by a name that leads there",
+         reach("0.0.0.0/0", ("93.184.216.27", 7), ("169.254.169.254", 80), ("192.168.77.2", 8081), ("81.2.69.142", 8081),
+               ("10.20.30.40", 80), ("to-loopback.example.com", 8081), ("to-metadata.example.com", 80)), [True] + [no] * 6)
+    same("and the host saw nothing", world.seen("canary"), [])
+    same("any IPv6 address likewise", reach("::/0", ("2606:2800:220:1::1b", 7), ("fd00:ec2::254", 80), ("2a01:4f8:1::2", 8081),
+                                            ("64:ff9b::a9fe:a9fe", 80)), [True] + [no] * 3)
+    same("the network that the host is in: the others there, and not the host",
+         reach("192.168.77.0/24", ("192.168.77.1", 7), ("192.168.77.2", 8081)), [True, no])
+    same("a private range", reach("10.20.30.0/24", ("10.20.30.40", 80)), [True])
+    same("the host itself, by name", reach("192.168.77.2", ("192.168.77.2", 8081)), [True])
+    same("metadata, by name", reach("169.254.169.254", ("169.254.169.254", 80), ("to-metadata.example.com", 80)), [True, True])
+
+
 # ---------------------------------------------------------------- refusals
 
 @case
