@@ -183,3 +183,9 @@ void stub_end_all(void)
 	while (!TAILQ_EMPTY(&flows))
 		end(TAILQ_FIRST(&flows), EGRESS_ALLOWED, "the end");
 }
+
+void flow_refuse(struct flow *f, int rule, const char *detail)
+{
+	f->rule = rule;
+	flow_end(f, EGRESS_BLOCKED, detail);
+}

@@ -188,7 +188,7 @@ static void write_out(struct conn *c)
 	if (!c->failed && c->ending && !c->ended) {
 		c->ended = true;
 		ERR_clear_error();
-		if (c->ssl)
+		if (c->ssl && !c->ragged)
 			(void)SSL_shutdown(c->ssl); /* close_notify; the peer's is not waited for */
 		shutdown(c->fd, SHUT_WR);
 		ERR_clear_error();
@@ -279,6 +279,13 @@ void conn_flush(struct conn *c)
 	/* The owner learns of a failure from the loop, as of every other change. */
 	if (c->failed)
 		event_active(c->write_ev, EV_WRITE, 0);
+}
+
+void conn_reset(struct conn *c)
+{
+	const struct linger at_once = {.l_onoff = 1};
+
+	setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 }
 
 void conn_end(struct conn *c)

@@ -36,6 +36,7 @@ struct conn {
 	bool failed;		       /* neither reading nor writing works any more; see why */
 	bool reading;		       /* wanted by conn_read() */
 	bool ending, ended;	       /* the output's end is asked for; has been sent */
+	bool ragged;		       /* end without TLS saying so, as the other side did */
 	uint64_t read_bytes, written_bytes;
 	char why[160];
 };
@@ -53,6 +54,8 @@ void conn_read(struct conn *c, bool on);
 /* Writes what it can, and the rest as the peer takes it. Not from within the callback chain of
  * freed objects: it never calls back by itself. */
 void conn_flush(struct conn *c);
+/* When the descriptor is closed, the peer gets a reset: what it has is not all. */
+void conn_reset(struct conn *c);
 /* After what is in `out`, the end. */
 void conn_end(struct conn *c);
 static inline bool conn_room(const struct conn *c)

@@ -9,7 +9,6 @@
 
 #include <stdio.h>
 #include <strings.h>
-#include <sys/socket.h>
 
 /* A refused request's body is read and thrown away up to this, so that the connection stays usable;
  * with more to come it is closed. */
@@ -74,9 +73,7 @@ static bool write_own(struct carry *y, const struct answer *a)
 
 void h1_break(struct carry *y)
 {
-	struct linger at_once = {.l_onoff = 1};
-
-	setsockopt(y->client->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	conn_reset(y->client);
 	y->client->failed = true;
 	y->h1->close = true;
 	y->h1->answering = ANSWER_DONE;

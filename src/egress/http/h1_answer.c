@@ -93,9 +93,11 @@ static void server_gone(struct carry *y)
 	char why[200];
 
 	if (s->answering == ANSWER_BODY) {
-		if (s->answer_framing.body == H1_UNTIL_CLOSE && c->eof && !c->cut) {
+		if (s->answer_framing.body == H1_UNTIL_CLOSE && c->eof) {
 			flush_piece(y, true);
 			end_answer(y);
+			/* Whether such an end is one is for the client to say. */
+			y->client->ragged = c->cut;
 		} else {
 			break_answer(y, "the server ended the connection within its answer");
 		}

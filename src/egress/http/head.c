@@ -5,6 +5,7 @@
  * comes here, and the maxima here bound how much. */
 #include "egress/http/head.h"
 
+#include <errno.h>
 #include <string.h>
 #include <strings.h>
 
@@ -27,16 +28,22 @@ void head_done(struct head *h)
 
 int head_store(struct head *h, const char *s, size_t len, uint32_t *ret)
 {
-	int r = 0;
+	struct buf *b = &h->text;
+	/* A part of what is there already may be stored anew, and making room may move it. */
+	bool own = b->data && (uintptr_t)s >= (uintptr_t)b->data &&
+		   (uintptr_t)s < (uintptr_t)b->data + b->len;
+	size_t at = own ? (size_t)(s - b->data) : 0, begin = b->len ? 0 : 1;
+	char *to = buf_room(b, begin + len + 1);
 
-	if (h->text.len == 0) /* offset 0 means "not there" */
-		r = buf_add(&h->text, "", 1);
-	*ret = (uint32_t)h->text.len;
-	if (r == 0)
-		r = buf_add(&h->text, s, len);
-	if (r == 0)
-		r = buf_add(&h->text, "", 1);
-	return r == -ENOSPC ? -E2BIG : r;
+	if (!to)
+		return errno == ENOSPC ? -E2BIG : -ENOMEM;
+	*to = '\0'; /* offset 0 means "not there" */
+	to += begin;
+	memcpy(to, own ? b->data + at : s, len);
+	to[len] = '\0';
+	*ret = (uint32_t)(b->len + begin);
+	b->len += begin + len + 1;
+	return 0;
 }
 
 int head_add(struct head *h, const char *name, size_t name_len, const char *value, size_t value_len)

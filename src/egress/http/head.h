@@ -46,7 +46,8 @@ static inline const char *head_value(const struct head *h, size_t i)
 	return h->text.data + h->fields[i].value;
 }
 
-/* Copies a string in. 0, -E2BIG or -ENOMEM. Strings got before may have moved. */
+/* Copies a string in, which may be one of h's own. 0, -E2BIG or -ENOMEM. Strings got before may
+ * have moved. */
 int head_store(struct head *h, const char *s, size_t len, uint32_t *ret) _must_check_;
 /* 0, -E2BIG (too many fields, or bytes) or -ENOMEM. */
 int head_add(struct head *h, const char *name, size_t name_len, const char *value,

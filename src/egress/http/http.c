@@ -197,6 +197,7 @@ bool carry_account(struct carry *y)
 		char detail[160];
 
 		EVENT_TEXT(detail, flow_quota_detail(y->f));
+		conn_reset(y->client);
 		carry_end(y, EGRESS_BLOCKED, detail);
 		return false;
 	}
@@ -471,6 +472,11 @@ void http_take(struct flow *f)
 		flow_end(f, EGRESS_UNREACHABLE, "out of memory");
 		return;
 	}
+	if (f->protocol == NETWORK_TLS && f->door != FLOW_FORWARD && !h->tls) {
+		free(y);
+		flow_refuse(f, f->rule, "TLS to be opened, which this box was not started for");
+		return;
+	}
 	*y = (struct carry){.h = h, .f = f, .outcome = EGRESS_ALLOWED};
 	y->tls = f->protocol == NETWORK_TLS && f->door != FLOW_FORWARD;
 	y->name_is_address = f->host[0] == '\0';
@@ -482,7 +488,7 @@ void http_take(struct flow *f)
 	f->carried = y;
 	setsockopt(f->client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	y->timer = event_new(f->e->base, -1, 0, on_timer, y);
-	if (y->tls && h->tls)
+	if (y->tls)
 		ssl = tls_server(h->tls, &y->hello);
 	if (y->timer && (!y->tls || ssl))
 		y->client = conn_new(f->e->base, f->client, false, ssl, on_conn, y);
@@ -504,7 +510,11 @@ void http_take(struct flow *f)
 
 static void drop(struct flow *f)
 {
-	let_go(f->carried);
+	struct carry *y = f->carried;
+
+	if (y->state == CARRY_SPEAK)
+		conn_reset(y->client);
+	let_go(y);
 	f->carrier = NULL;
 	f->carried = NULL;
 }
