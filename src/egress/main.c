@@ -136,7 +136,7 @@ static int take_sockets(struct egress *e, struct pale_err *err)
 
 static int open_doors(struct egress *e, struct pale_err *err)
 {
-	if (flows_new(e, &e->flows) < 0 || udp_new(e, &e->udp) < 0 || dns_new(e, &e->dns) < 0 ||
+	if (udp_new(e, &e->udp) < 0 || dns_new(e, &e->dns) < 0 ||
 	    accept_new(e, &e->accept) < 0 || proxy_new(e, &e->proxy) < 0 ||
 	    inbound_new(e, &e->inbound) < 0)
 		return err_nomem(err, STAGE);
@@ -269,6 +269,9 @@ static int start(struct egress *e, struct pale_err *err)
 		r = prepare(e, err);
 	if (r == 0)
 		r = lock_privileges(e->config, err);
+	/* How many flows there can be follows from a limit that can't be asked for later. */
+	if (r == 0 && flows_new(e, &e->flows) < 0)
+		r = err_nomem(err, STAGE);
 	if (r == 0)
 		r = take_sockets(e, err);
 	if (r == 0)

@@ -74,7 +74,7 @@ class Result:
 class Box:
     """One start of the broker with a command inside; `with` it, or run()."""
 
-    def __init__(self, world, netbox, broker, network, command, redirect=False, secrets=()):
+    def __init__(self, world, netbox, broker, network, command, redirect=False, secrets=(), files=None):
         self.world = world
         self.place = tempfile.mkdtemp(prefix="netbox.", dir=world.place)
         os.chmod(self.place, 0o777)
@@ -87,6 +87,12 @@ class Box:
         self.write(network)
         if isinstance(command, str):
             command = ["/usr/bin/python3", "-c", PRELUDE + textwrap.dedent(command)]
+        if files:  # the broker's limit on descriptors
+            wrap = os.path.join(self.place, "broker")
+            with open(wrap, "w") as f:
+                f.write(f'#!/bin/sh\nulimit -n {files}\nexec "{broker}"\n')
+            os.chmod(wrap, 0o755)
+            broker = wrap
         flags = (["-r"] if redirect else []) + ["-p", self.pid_file]
         self.process = subprocess.Popen([*world.prefix, netbox, *flags, broker, self.config, self.events_file, *command],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -529,6 +529,29 @@ def redirect():
 
 # ---------------------------------------------------------------- floods
 
+@case
+def few_descriptors():
+    """A caller with a low limit: fewer connections, refused and told; no spinning, no end."""
+    r = run({"allow": [ECHO]}, """
+        at = socket.gethostbyname("echo.example.com")
+        conns = []; ok = 0
+        for i in range(100):
+            c = socket.socket(); c.settimeout(5)
+            try: c.connect((at, 7)); conns.append(c); c.sendall(b"q"); ok += c.recv(1) == b"q"
+            except OSError: pass
+        say(ok)
+        for c in conns: c.close()
+        time.sleep(0.3)
+        s = dial("echo.example.com", 7); s.sendall(b"x" * 200000); s.shutdown(1); say(len(all_of(s)))
+    """, files=320)
+    if r.code:
+        check("few descriptors", False, r)
+        return
+    check("some connections, and the rest refused", 5 < r.said[0] < 60, r)
+    same("each of the others is told", r.count(outcome="blocked", detail="too many connections are open at a time"), 100 - r.said[0])
+    same("and afterwards it works as before", r.said[1], 200000)
+
+
 def memory_kib(pid):
     with open(f"/proc/{pid}/status") as f:
         return int(next(line for line in f if line.startswith("VmRSS")).split()[1])
