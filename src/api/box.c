@@ -185,7 +185,30 @@ static int make_stream(struct pale_box *box, int which, int *ret_write, struct p
 	return 0;
 }
 
-static int start(struct pale_box *box, int request, int theirs, bool tty, struct pale_err *err)
+/* The descriptors by which values of secrets come. */
+static int add_secrets(const struct policy_network *network, int *fds, size_t *n,
+		       struct pale_err *err)
+{
+	for (size_t i = 0; i < network->nsecrets; i++) {
+		const struct network_secret *s = &network->secrets[i];
+		int fd = wire_secret_fd(s->value_from);
+
+		if (fd < 0)
+			continue;
+		if (*n == WIRE_MAX_FDS)
+			return err_set(err, PALE_E_USAGE, STAGE, 0,
+				       "%s: more than %d secrets come by descriptor", s->where,
+				       WIRE_SECRETS);
+		if (fcntl(fd, F_GETFD) < 0)
+			return err_set(err, PALE_E_USAGE, STAGE, errno,
+				       "%s: cannot hand over descriptor %d", s->where, fd);
+		fds[(*n)++] = fd;
+	}
+	return 0;
+}
+
+static int start(struct pale_box *box, const struct policy_network *network, int request,
+		 int theirs, bool tty, struct pale_err *err)
 {
 	const struct pale_run_options *o = &box->options;
 	struct wire_packet p = {.magic = WIRE_MAGIC, .version = WIRE_VERSION, .kind = WIRE_RUN};
@@ -219,6 +242,9 @@ static int start(struct pale_box *box, int request, int theirs, bool tty, struct
 		p.flags |= WIRE_ERR;
 		fds[n++] = errors;
 	}
+	r = add_secrets(network, fds, &n, err);
+	if (r < 0)
+		return r;
 	p.flags |= (o->keep_output ? WIRE_KEEP : 0U) | (o->ordered ? WIRE_ORDERED : 0U) |
 		   (o->on_event ? WIRE_EVENTS : 0U) | (tty ? WIRE_TTY : 0U);
 	r = spawn(program, theirs, &box->pid);
@@ -273,7 +299,7 @@ int pale_box_start(const struct pale_policy *policy, const struct pale_command *
 			r = err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot make an event queue");
 	}
 	if (r >= 0)
-		r = start(box, request, theirs, q.tty, err);
+		r = start(box, &policy->model->network, request, theirs, q.tty, err);
 	if (r < 0) {
 		pale_box_free(box);
 		return r;

@@ -254,6 +254,43 @@ static int get_request(int memfd, struct request *q, struct pale_err *err)
 	return 0;
 }
 
+/* The descriptors of secrets go where the policy says that they are. Ours lie below, or were just
+ * received: those move out of the way first. */
+static int place_secrets(const struct policy_network *network, int *fds, size_t n,
+			 struct pale_err *err)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		int fd = fcntl(fds[i], F_DUPFD_CLOEXEC, 512);
+
+		close_fd(&fds[i]);
+		if (fd < 0)
+			return err_set(err, PALE_E_SYSTEM, STAGE, errno,
+				       "cannot take the descriptor of a secret");
+		fds[i] = fd;
+	}
+	for (size_t i = 0; i < network->nsecrets; i++) {
+		const struct network_secret *s = &network->secrets[i];
+		int want = wire_secret_fd(s->value_from);
+
+		if (want < 0)
+			continue;
+		if (used == n)
+			return malformed(err);
+		if (fcntl(want, F_GETFD) >= 0)
+			return err_set(err, PALE_E_USAGE, STAGE, EBUSY,
+				       "%s: descriptor %d is pale-box's own; use another number "
+				       "from 32 to 511",
+				       s->where, want);
+		if (dup3(fds[used], want, O_CLOEXEC) < 0)
+			return err_set(err, PALE_E_SYSTEM, STAGE, errno,
+				       "%s: cannot take descriptor %d", s->where, want);
+		close_fd(&fds[used++]);
+	}
+	return 0;
+}
+
 static int serve(int caller, struct pale_err *err)
 {
 	_cleanup_(request_done) struct request q = {.text = BUF_INIT(WIRE_MAX)};
@@ -262,7 +299,7 @@ static int serve(int caller, struct pale_err *err)
 	struct box_run b = {0};
 	struct plan_request request;
 	struct pale_result *result = NULL;
-	int fds[WIRE_MAX_FDS] = {-1, -1, -1, -1};
+	int fds[WIRE_MAX_FDS];
 	size_t nfds = 0, used = 1;
 	ssize_t n = fd_recv(WIRE_FD, &p, sizeof(p), fds, WIRE_MAX_FDS, &nfds);
 	int r;
@@ -289,6 +326,8 @@ static int serve(int caller, struct pale_err *err)
 		b.options.err = fds[used++];
 	r = get_request(fds[0], &q, err);
 	close_fd(&fds[0]);
+	if (r == 0)
+		r = place_secrets(&q.policy->model->network, fds + used, nfds - used, err);
 	if (r < 0)
 		return r;
 	b.options.base_policy = q.base;

@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 
 #include "base/fd.h"
+#include "base/num.h"
+#include "base/str.h"
 
 int wire_put(struct buf *b, const char *data, size_t len)
 {
@@ -18,6 +20,15 @@ int wire_put(struct buf *b, const char *data, size_t len)
 	buf_add(b, &n, sizeof(n));
 	/* A NUL after each, so that the reader has strings without copying. */
 	return data ? (buf_add(b, data, len), buf_add(b, "", 1)) : 0;
+}
+
+int wire_secret_fd(const char *value_from)
+{
+	uint64_t n;
+
+	return str_starts(value_from, "fd:") && num_parse_u64(value_from + 3, INT32_MAX, &n) == 0
+		       ? (int)n
+		       : -1;
 }
 
 int wire_puts(struct buf *b, const char *s)

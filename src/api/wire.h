@@ -1,8 +1,8 @@
 /* What the library and pale-box say to each other, over a SOCK_SEQPACKET socket pair of which
  * pale-box holds one end as descriptor 3.
  *
- * To pale-box: one packet WIRE_RUN with a memfd that holds the request (fields, see below) and the
- * streams that there are; from then on struct supervise_command packets. Back: WIRE_ID with the id
+ * To pale-box: one packet WIRE_RUN with a memfd that holds the request (fields, see below), the
+ * streams that there are, and the descriptors that secrets of the policy come by, in its order; from then on struct supervise_command packets. Back: WIRE_ID with the id
  * of the run, WIRE_EVENT packets
  * (a line of the log as the packet's text, or in a memfd if it is long), WIRE_DROPPED, and one
  * WIRE_END or WIRE_ERROR, after which the socket is closed. Either side's end of it is the other's
@@ -19,7 +19,9 @@
 #define WIRE_VERSION 2u
 #define WIRE_INLINE  32768u	  /* the longest text in a packet itself */
 #define WIRE_MAX     (256u << 20) /* of a memfd's content */
-#define WIRE_MAX_FDS 4
+#define WIRE_STREAMS 3
+#define WIRE_SECRETS 16 /* of those that come by descriptor */
+#define WIRE_MAX_FDS (1 + WIRE_STREAMS + WIRE_SECRETS)
 
 enum wire_kind { WIRE_RUN = 1, WIRE_EVENT, WIRE_DROPPED, WIRE_END, WIRE_ERROR, WIRE_ID };
 
@@ -54,6 +56,9 @@ struct wire_reader {
 /* The next field, NUL-terminated, within r's memory; NULL for NULL, and for what is malformed (then
  * r->failed). ret_len may be NULL. */
 const char *wire_get(struct wire_reader *r, size_t *ret_len);
+
+/* The number in "fd:N", the source of a secret; -1 for another source. */
+int wire_secret_fd(const char *value_from);
 
 /* A sealed memfd with these bytes, or a negative errno. */
 int wire_memfd(const void *data, size_t len);

@@ -1,7 +1,8 @@
 """A run with network rules, from the supervisor's side: who starts the broker, how connections come to it, what of it
-shows in the log, the result and the line at the end. usage: test_run.py PALE BROKER"""
+shows in the log, the result and the line at the end. usage: test_run.py PALE BROKER LIBRARY-USER BOX"""
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -13,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import standin
 from tap import *
 
-pale, broker = (os.path.abspath(p) for p in sys.argv[1:3])
+pale, broker, library_user, pale_box = (os.path.abspath(p) for p in sys.argv[1:5])
 PYTHON = "/usr/bin/python3"
 try:
     world = standin.enter()
@@ -239,6 +240,82 @@ def deaths():
     p.send_signal(signal.SIGTERM)
     p.communicate(timeout=20)
     check("one that stands still does not keep the end away", not lives(pids[0]), pids)
+
+
+# The numbers of messages, from the source.
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/egress/wire.h")) as f:
+    KINDS = re.findall(r"^\tEGRESS_(\w+)", re.search(r"enum egress_kind \{(.*?)\n\};", f.read(), re.S)[1], re.M)
+KIND = {name: i for i, name in enumerate(KINDS, 1)}
+
+# A broker that was taken over: it says what the supervisor must not believe.
+FALSE_BROKER = """#!/usr/bin/python3
+import socket, struct
+s = socket.socket(fileno=0)
+for i in range(2):
+    socket.recv_fds(s, 4096, 64)
+SIZE, READY, EVENT = 2056, %d, %d
+def message(kind, body=b""):
+    return struct.pack("=II", kind, 0) + body.ljust(SIZE - 8, b"\\0")
+s.send(message(READY))
+%s
+s.recv(1)
+"""
+
+
+@case
+def taken_over():
+    event = """
+def event(outcome=3, what=2, count=1, rule=-1, port=80, protocol=4, host=b"x.example.com\\0", tail=b""):
+    b = bytearray(SIZE - 8)
+    struct.pack_into("=IIQiHHBB", b, 0, outcome, what, count, rule, port, 0, protocol, 4)
+    b[%d:%d + len(host)] = host
+    return struct.pack("=II", EVENT, 0) + bytes(b)
+s.send(%s)
+"""
+    host_at = 64
+    at = os.path.join(world.place, "false-broker")
+    for what, send in (("an unknown outcome", "event(outcome=99)"), ("an unknown kind of thing", "event(what=0)"),
+                       ("a rule that is not there", "event(rule=3)"), ("a rule below none", "event(rule=-2)"),
+                       ("two protocols", "event(protocol=3)"), ("no count", "event(count=0)"), ("too high a count", "event(count=1<<63)"),
+                       ("a name without end", "event(host=b'x' * (SIZE - 8 - 64))"), ("half a message", "message(EVENT)[:100]"),
+                       ("a message too long", "message(EVENT) + b'x'"), ("what only a supervisor says", "message(1)"), ("nothing", "b''")):
+        with open(at, "w") as f:
+            f.write(FALSE_BROKER % (KIND["READY"], KIND["EVENT"], event % (host_at, host_at, send)))
+        os.chmod(at, 0o755)
+        r = run(["sleep", "20"], more={"PALE_EGRESS_PROGRAM": at})
+        check(f"a broker that says {what}: its box is ended", r.json.get("outcome") == "failed" and r.json["usage"]["wall_ms"] < 10000 and
+              "broker" in r.json["error"]["message"], r.stdout[-700:] + r.stderr)
+    with open(at, "w") as f:
+        f.write(FALSE_BROKER % (KIND["READY"], KIND["EVENT"], event % (host_at, host_at, "event(host=b'\\x1b[31mx\\xff\\\"\\n\\0', count=7)")))
+    r = run(["sleep", "0.5"], more={"PALE_EGRESS_PROGRAM": at})
+    check("what it may say is escaped", r.json.get("outcome") == "exit" and find(r.json["blocked"], count=7, port=80) and
+          "\x1b" not in json.dumps(r.json["blocked"], ensure_ascii=False) and "\x1b" not in r.err, r.stdout + r.stderr)
+    with open(at, "w") as f:
+        f.write("#!/usr/bin/python3\nimport socket\nsocket.recv_fds(socket.socket(fileno=0), 4096, 64)\n")
+    r = run(["true"], more={"PALE_EGRESS_PROGRAM": at}, flags=())
+    check("one that ends while the box is built: nothing runs", r.returncode == 125 and "broker ended" in r.err, r.err)
+
+
+@case
+def library():
+    p = subprocess.run([library_user, policy({"allow": ALLOW}), *attempts("www.example.com:80", "8.8.8.8:443")],
+                       env={**env, "PALE_BOX_PROGRAM": pale_box}, cwd=world.place, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    r = json.loads(p.stdout) if p.stdout[:1] == b"{" else {}
+    check("a program that uses the library has a network too", "answered" in r.get("stdout", "") and
+          find(r["network"]["used"], host="www.example.com") and find(r["blocked"], address="8.8.8.8"), p.stdout + p.stderr)
+    value = os.path.join(world.place, "value")
+    with open(value, "w") as f:
+        f.write("from-a-descriptor")
+    for source in ("env:REAL", f"file:{value}", f"command:cat {value}", "fd:90"):
+        with open(value) as f:
+            os.dup2(f.fileno(), 90)
+        p = subprocess.run([library_user, policy({"allow": [{"host": "api.example.com"}], "secrets": [
+                                {"env": "KEY", "value_from": source, "hosts": ["api.example.com"], "header": "authorization"}]}),
+                            "curl", "-sS", "-H", "Authorization: x", "https://api.example.com/"],
+                           env={**env, "PALE_BOX_PROGRAM": pale_box, "REAL": "from-env"}, cwd=world.place, stdin=subprocess.DEVNULL,
+                           capture_output=True, timeout=60, pass_fds=[90])
+        os.close(90)
+        check(f"and secrets from {source.split(':')[0]}", b'"exit_status": 0' in p.stdout and b"from-" not in p.stdout, p.stdout + p.stderr)
 
 
 @case
