@@ -42,6 +42,17 @@ static const char *flag_scheme(enum network_protocol protocol, uint16_t port)
 	return port == 22 ? "" : "tcp://";
 }
 
+/* Is it for the request that it is refused: would another one to the same place be allowed? */
+static bool for_request(const struct policy_network *n, const struct refusal *r)
+{
+	const struct network_question ask = {
+		.host = r->host, .port = r->port, .protocol = r->protocol};
+
+	/* It goes between quotes into a line that somebody may copy. */
+	return r->method && r->method[strspn(r->method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-")] == '\0' &&
+	       network_ask(n, &ask).allowed;
+}
+
 struct words {
 	char host[300], what[1100], rule[600], reason[300], remedy[500];
 };
@@ -50,6 +61,7 @@ static void words_of(const struct policy_network *n, const struct refusal *r, st
 {
 	const struct network_rule *rule = rule_of(n, r);
 	char path[600] = "", method[40] = "", text[NETWORK_RULE_TEXT], escaped[300];
+	const char *quote = "", *request = "";
 	bool v6;
 
 	str_escape_into(w->host, sizeof(w->host), r->host, strlen(r->host));
@@ -64,11 +76,15 @@ static void words_of(const struct policy_network *n, const struct refusal *r, st
 	w->reason[0] = '\0';
 	if (!rule) {
 		snprintf(w->rule, sizeof(w->rule), "no rule allows it");
+		if (for_request(n, r)) {
+			quote = "'";
+			request = method;
+		}
 		snprintf(w->remedy, sizeof(w->remedy),
 			 "whoever starts this sandbox can allow it: pale run --allow "
-			 "%s%s%s%s:%u, or an entry in the policy's network.allow",
-			 flag_scheme(r->protocol, r->port), v6 ? "[" : "", w->host, v6 ? "]" : "",
-			 r->port);
+			 "%s%s%s%s%s%s%s:%u%s, or an entry in the policy's network.allow",
+			 quote, request, *request ? " " : "", flag_scheme(r->protocol, r->port),
+			 v6 ? "[" : "", w->host, v6 ? "]" : "", r->port, quote);
 		return;
 	}
 	network_rule_text(rule, text);
