@@ -214,6 +214,20 @@ def not_installed():
 
 
 @case
+def cannot():
+    """A user namespace in which no network namespace is to be had: the probe fails, and with it the launch."""
+    other = os.path.join(world.place, "other-state")
+    os.mkdir(other, 0o700)
+    p = subprocess.run(["unshare", "-Ur", "sh", "-c", "echo 0 >/proc/sys/user/max_net_namespaces && exec \"$@\"", "sh", pale, "run",
+                        "-p", policy({"allow": ALLOW}), "--", "echo", "ran"], env={**env, "PALE_STATE_DIR": other}, cwd=world.place,
+                       stdin=subprocess.DEVNULL, capture_output=True)
+    err = p.stderr.decode()
+    check("where connections cannot be brought to the broker, nothing runs", p.returncode == 125 and b"ran" not in p.stdout and
+          "TPROXY" in err and "REDIRECT" in err, err)
+    check("and the remedy is said", "max_net_namespaces" in err, err)
+
+
+@case
 def deaths():
     def start():
         p = subprocess.Popen([pale, "run", "--json", "-p", policy({"allow": ALLOW}), "--", "sleep", "30"], env=env,
