@@ -132,10 +132,10 @@ static void base64(char *to_text, const char *from)
 	size_t len = strlen(from);
 
 	for (size_t i = 0; i < len; i += 3) {
-		unsigned v = (unsigned char)from[i] << 16;
+		unsigned v = (unsigned)(unsigned char)from[i] << 16;
 
 		v |= i + 1 < len ? (unsigned)(unsigned char)from[i + 1] << 8 : 0;
-		v |= i + 2 < len ? (unsigned char)from[i + 2] : 0;
+		v |= i + 2 < len ? (unsigned)(unsigned char)from[i + 2] : 0;
 		*to_text++ = digits[v >> 18];
 		*to_text++ = digits[v >> 12 & 63];
 		*to_text++ = i + 1 < len ? digits[v >> 6 & 63] : '=';
