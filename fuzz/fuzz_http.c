@@ -16,7 +16,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define PLACEHOLDER "placeholder-0123456789"
-#define VALUE	    "top-secret-value"
+#define VALUE	    "Top-Secret-Value" /* not what a host in a refusal could be */
 
 static int server_end = -1;
 

@@ -90,6 +90,10 @@ static void on_accept(evutil_socket_t fd, short what, void *arg)
 		return;
 	setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	f = flow_new(d->e, client, d->kind);
+	if (!f) {
+		close(client);
+		return;
+	}
 	if (d->kind != FLOW_FORWARD) {
 		EVENT_TEXT(f->host, d->host);
 		f->port = d->host_port;

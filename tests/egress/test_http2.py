@@ -1,5 +1,6 @@
 """HTTP/2 through the engine: streams, trailers, gRPC, floods. usage: test_http2.py HTTP-DOOR"""
 import json
+import resource
 import shutil
 import subprocess
 import sys
@@ -199,6 +200,32 @@ def back_pressure():
     m = door.memory()
     check("answers that nobody reads wait at the server", m["bytes"] < 8 << 20, m)
     c.close()
+
+
+@case
+def memory_that_runs_out():
+    with open(sys.argv[1], "rb") as f:
+        if b"__asan_init" in f.read():
+            return skip("memory that runs out", "a sanitizer's own does")
+    mine = Door(sys.argv[1], POLICY, {"tls": ("tls", NAME, 443, server.port)}, place=place)
+    resource.prlimit(mine.process.pid, resource.RLIMIT_DATA, (20 << 20, 20 << 20))
+    clients = []
+    for _ in range(40):
+        try:
+            clients.append(Client(mine, "tls"))
+            for _ in range(6):
+                clients[-1].request("/big?3000000")
+        except (OSError, h2.exceptions.ProtocolError):
+            pass  # some have to end
+    m = mine.memory()
+    check("memory is full", m["bytes"] > 12 << 20, m)
+    for c in clients:
+        c.close()
+    time.sleep(0.5)
+    c = Client(mine, "tls")
+    same("and others are served after", c.get("/echo")[0], 200)
+    c.close()
+    same("the engine is whole", mine.close(), 0)
 
 
 @case
