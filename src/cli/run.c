@@ -67,6 +67,10 @@ static void describe_blocked(const json_t *o, char *out, size_t size)
 		snprintf(out, size, "%s to %s, port %d", string_at(o, "op"),
 			 QUOTED(string_at(o, "address")),
 			 (int)json_integer_value(json_object_get(o, "port")));
+	else if (strcmp(kind, "ssh_agent") == 0)
+		snprintf(out, size, "the ssh agent: %s%s%s: %s", string_at(o, "request"),
+			 *string_at(o, "host") ? " for " : "", string_at(o, "host"),
+			 string_at(o, "detail"));
 	else if (strcmp(kind, "file") == 0)
 		snprintf(out, size, "%s of %s", string_at(o, "op"), QUOTED(string_at(o, "path")));
 	else if (strcmp(kind, "call") == 0)

@@ -89,8 +89,8 @@ static json_t *parse(int memfd, struct pale_err *err)
 
 static bool known_keys(json_t *root)
 {
-	static const char *const known[] = {"network", "places",  "mode",    "uid",
-					    "gid",     "secrets", "landlock"};
+	static const char *const known[] = {"network", "places",  "mode",     "uid",
+					    "gid",     "secrets", "landlock", "known_hosts"};
 	const char *key;
 	json_t *value;
 
@@ -148,6 +148,7 @@ static int take(struct config *c, json_t *root, struct pale_err *err)
 	const char *mode = json_string_value(json_object_get(root, "mode"));
 	json_t *uid = json_object_get(root, "uid"), *gid = json_object_get(root, "gid");
 	json_t *landlock = json_object_get(root, "landlock");
+	const char *known_hosts = json_string_value(json_object_get(root, "known_hosts"));
 	int r = load_network(root, &c->policy, err);
 
 	if (r < 0)
@@ -165,6 +166,11 @@ static int take(struct config *c, json_t *root, struct pale_err *err)
 	c->uid = (uid_t)json_integer_value(uid);
 	c->gid = (gid_t)json_integer_value(gid);
 	c->no_landlock = json_is_false(landlock);
+	if (known_hosts) {
+		c->known_hosts = strdup(known_hosts);
+		if (!c->known_hosts)
+			return err_nomem(err, STAGE);
+	}
 	r = take_secrets(c, json_object_get(root, "secrets"));
 	if (r == -ENOMEM)
 		return err_nomem(err, STAGE);
@@ -215,6 +221,7 @@ void config_free(struct config *c)
 		free(c->secrets[i].value);
 	}
 	free(c->secrets);
+	free(c->known_hosts);
 	free(c->resolv_conf);
 	free(c->hosts);
 	free(c->trust);

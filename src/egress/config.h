@@ -9,6 +9,8 @@
  *   "uid", "gid"   integer  whom to become; required if the broker is started by root, and not 0
  *   "secrets"      array    for each of network.secrets, in order:
  *                           {"placeholder": "...", "value": "..."}; UTF-8 without controls
+ *   "known_hosts"  string   the host keys of network.ssh_agent.hosts, if there are any: lines
+ *                           "HOST TYPE BASE64"
  *
  * EGRESS_RULES has the same object again, with "network" and "places" only.
  *
@@ -43,6 +45,7 @@ struct config {
 	struct config_secret *secrets; /* as many as network->nsecrets at the start; EGRESS_RULES
 					  can't add any */
 	size_t nsecrets;
+	char *known_hosts;	   /* or NULL */
 	char *resolv_conf, *hosts; /* texts, NUL-terminated; may be empty */
 	char *trust;		   /* PEM: the host's trust store and extra_ca; NULL if nothing
 				      intercepts */

@@ -24,4 +24,5 @@ struct egress {
 	struct udp *udp;	      /* udp.h */
 	struct http *http;	      /* http/http.h */
 	struct inbound *inbound;      /* inbound.h */
+	struct agent *agent;	      /* agent.h */
 };

@@ -71,6 +71,8 @@ static uint32_t kind_hash(const struct egress_event *ev)
 	h = hash(h, ev->address, strlen(ev->address));
 	h = hash(h, ev->method, strlen(ev->method));
 	h = hash(h, ev->path, strlen(ev->path));
+	if (ev->what == EGRESS_AGENT_USE)
+		h = hash(h, ev->sni, strlen(ev->sni));
 	return hash(h, ev->detail, strlen(ev->detail));
 }
 
@@ -79,7 +81,8 @@ static bool same_kind(const struct egress_event *a, const struct egress_event *b
 	return a->outcome == b->outcome && a->what == b->what && a->rule == b->rule &&
 	       a->port == b->port && a->protocol == b->protocol && strcmp(a->host, b->host) == 0 &&
 	       strcmp(a->address, b->address) == 0 && strcmp(a->method, b->method) == 0 &&
-	       strcmp(a->path, b->path) == 0 && strcmp(a->detail, b->detail) == 0;
+	       strcmp(a->path, b->path) == 0 && strcmp(a->detail, b->detail) == 0 &&
+	       (a->what != EGRESS_AGENT_USE || strcmp(a->sni, b->sni) == 0);
 }
 
 /* The place of this kind: one that is there, or a free one if the table may grow; or NULL. */

@@ -17,6 +17,7 @@
 
 #include "base/fd.h"
 #include "egress/accept.h"
+#include "egress/agent.h"
 #include "egress/cap.h"
 #include "egress/dns.h"
 #include "egress/flow.h"
@@ -111,7 +112,7 @@ static int prepare(struct egress *e, struct pale_err *err)
 	if (resolver_new(e->base, e->config->resolv_conf, e->config->hosts, &e->resolver, err) < 0)
 		return -(int)err->code;
 	if (events_new(e, &e->events) < 0 || synthetic_new(&e->synthetic) < 0 ||
-	    caps_new(e->config->network, &e->caps) < 0)
+	    caps_new(e->config->network, &e->caps) < 0 || agent_new(e, &e->agent) < 0)
 		return err_nomem(err, STAGE);
 	return http_new(e, &e->http, err);
 }
@@ -213,6 +214,15 @@ static int hear(struct egress *e, const struct egress_message *m, struct passed 
 		(void)!say(EGRESS_FAILED, "cannot listen for a published port");
 		event_base_loopbreak(e->base);
 		return 0;
+	case EGRESS_AGENT:
+		if (n != 2)
+			return -EPROTO;
+		passed->n = 0;
+		if (agent_listen(e->agent, passed->fds[0], passed->fds[1]) == 0)
+			return 0;
+		(void)!say(EGRESS_FAILED, "cannot listen for the ssh agent");
+		event_base_loopbreak(e->base);
+		return 0;
 	case EGRESS_CONNECTED:
 		inbound_connected(e->inbound, m->value, m->connect.error,
 				  n ? take_fd(&passed->fds[0]) : -1);
@@ -248,6 +258,7 @@ static void stop(struct egress *e)
 	accept_free(e->accept);
 	proxy_free(e->proxy);
 	inbound_free(e->inbound);
+	agent_free(e->agent);
 	udp_free(e->udp);
 	http_free(e->http);
 	flows_free(e->flows);

@@ -51,6 +51,8 @@ enum egress_kind {
 	EGRESS_STOP,	   /* finish: send the last events, then exit */
 	EGRESS_PUBLISH,	   /* value: an index in network.publish; with its listeners, at most
 			      EGRESS_LISTENERS */
+	EGRESS_AGENT,	   /* with the listener of the box's SSH_AUTH_SOCK, and a connection to the
+			      caller's agent */
 	EGRESS_CONNECTED, /* value: the id of an EGRESS_CONNECT; with the socket, connected or about
 			     to be, or connect.error */
 	/* broker to supervisor */
@@ -77,9 +79,12 @@ enum egress_outcome {
 enum egress_what {
 	EGRESS_LOOKUP = 1, /* a name was asked for; port 0 */
 	EGRESS_CONNECTION,
-	EGRESS_REQUEST, /* one HTTP request of a connection that is looked into */
-	EGRESS_INBOUND, /* a published port: `port` is the box's, `sni` says who of the host
-			   connected, bytes_out are those of the box */
+	EGRESS_REQUEST,	  /* one HTTP request of a connection that is looked into */
+	EGRESS_INBOUND,	  /* a published port: `port` is the box's, `sni` says who of the host
+			     connected, bytes_out are those of the box */
+	EGRESS_AGENT_USE, /* something asked of the caller's ssh agent: `method` is what ("sign"),
+			     `host` the one that the client is connected to, `sni` the user it logs
+			     in as, `path` the fingerprint of the key */
 };
 
 /* EGRESS_EVENT. */

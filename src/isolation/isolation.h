@@ -21,6 +21,7 @@ struct box {
 	int listener_fd; /* seccomp notifications, or -1 */
 	int root_fd;	 /* O_PATH: the box's root, as it sees it */
 	int data_fd;	 /* the data tmpfs, or -1 */
+	int agent_fd;	 /* the listener of its SSH_AUTH_SOCK, or -1 */
 	int userns_fd;	 /* its user namespace */
 	int stdin_fd, stdout_fd, stderr_fd; /* our ends of the pipes, or -1 */
 	int tty_fd;			    /* master of its pty, or -1 */
@@ -46,6 +47,7 @@ struct box {
 		      .listener_fd = -1,                    \
 		      .root_fd = -1,                        \
 		      .data_fd = -1,                        \
+		      .agent_fd = -1,                       \
 		      .userns_fd = -1,                      \
 		      .stdin_fd = -1,                       \
 		      .stdout_fd = -1,                      \

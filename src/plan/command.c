@@ -108,6 +108,8 @@ static int make_env(struct plan *p, const struct plan_request *req, const struct
 	for (size_t i = 0; r == 0 && p->network && i < p->network->nsecrets; i++)
 		if (p->network->secrets[i].env)
 			r = env_set(&l, p->network->secrets[i].env, PLAN_PLACEHOLDER, err);
+	if (r == 0 && p->agent_socket)
+		r = env_set(&l, "SSH_AUTH_SOCK", PLAN_AGENT, err);
 	for (size_t i = 0; r == 0 && i < req->policy->nenv; i++)
 		r = env_set(&l, req->policy->env[i].name, req->policy->env[i].value, err);
 	p->command.env = l.items;

@@ -649,6 +649,32 @@ static int emit_views(struct layout *l, struct pale_err *err)
 	return r;
 }
 
+/* Where the box's ssh finds the agent, and the keys of the hosts that it is for, so that it asks
+ * nobody whether they are right. */
+static int emit_agent(struct layout *l, struct pale_err *err)
+{
+	static const char known[] = "/etc/ssh/ssh_known_hosts";
+	struct plan *p = l->plan;
+	struct step *s;
+	int r;
+
+	if (!p->agent_socket)
+		return 0;
+	s = plan_add_step(p, STEP_SOCKET, NULL, PLAN_AGENT, NULL);
+	if (!s)
+		return err_nomem(err, STAGE);
+	s->mode = 0600;
+	s->own = true;
+	r = make_parents(l, known, NULL, err);
+	if (r < 0)
+		return r;
+	s = plan_add_step(p, STEP_FILE, NULL, known, p->known_hosts);
+	if (!s)
+		return err_nomem(err, STAGE);
+	s->mode = 0444;
+	return 0;
+}
+
 /* The files that hold placeholders of secrets: in directories that are the box's own, where no link
  * of anybody's can stand in the way. */
 static int emit_secrets(struct layout *l, struct pale_err *err)
@@ -778,6 +804,8 @@ int layout_make(struct plan *p, const struct policy *policy, const struct toolch
 		r = emit_views(&l, err);
 	if (r == 0)
 		r = trust_steps(p, err);
+	if (r == 0)
+		r = emit_agent(&l, err);
 	for (size_t i = 0; r == 0 && i < l.n; i++)
 		r = emit_place(&l, &l.places[i], sized_inodes, err);
 	if (r == 0)

@@ -5,4 +5,4 @@
 #include "plan/plan.h"
 
 /* Before the command and the layout. Nothing for a policy without network rules. */
-int network_plan(struct plan *p, const struct policy *policy, struct pale_err *err) _must_check_;
+int network_plan(struct plan *p, const struct plan_request *req, struct pale_err *err) _must_check_;

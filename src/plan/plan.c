@@ -24,7 +24,7 @@ static const char *const step_names[] = {
 	[STEP_SOURCE] = "source",   [STEP_SKELETON] = "skeleton", [STEP_VIEW] = "view",
 	[STEP_OVERLAY] = "overlay", [STEP_WRITABLE] = "writable", [STEP_TMPFS] = "tmpfs",
 	[STEP_HIDE] = "hide",	    [STEP_PROC] = "proc",	  [STEP_DEVPTS] = "devpts",
-	[STEP_COVER] = "cover",	    [STEP_READONLY] = "readonly",
+	[STEP_COVER] = "cover",	    [STEP_READONLY] = "readonly", [STEP_SOCKET] = "socket",
 };
 
 const char *step_name(enum step_type type)
@@ -76,6 +76,8 @@ void plan_free(struct plan *p)
 		network_done(p->network);
 	free(p->network);
 	free(p->network_text);
+	free(p->known_hosts);
+	free(p->agent_socket);
 	free(p->ca_bundle);
 	free(p->java_store);
 	free(p->user);
@@ -208,7 +210,7 @@ int plan_make(const struct plan_request *req, struct plan **ret, struct pale_err
 	set_limits(p, req->policy);
 	r = check_enforceable(p, err);
 	if (r == 0)
-		r = network_plan(p, req->policy, err);
+		r = network_plan(p, req, err);
 	if (r == 0)
 		r = set_rlimits(p, err);
 	if (r == 0)

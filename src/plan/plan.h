@@ -30,6 +30,8 @@
 #define TRUST_ALONE	 "/etc/pale-ca.pem"
 #define TRUST_BUNDLE	 "/etc/pale-ca-bundle.pem"
 /* What stands in the plan for the placeholder of a secret, which differs from run to run. */
+/* SSH_AUTH_SOCK in the box: like /dev/log, where nothing of the policy's can be mounted over it. */
+#define PLAN_AGENT	 "/dev/ssh-agent"
 #define PLAN_PLACEHOLDER "(a placeholder of this run)"
 
 enum step_type {
@@ -49,6 +51,7 @@ enum step_type {
 	STEP_PROC,     /* a proc of the box's own pid namespace at target */
 	STEP_DEVPTS,   /* likewise devpts */
 	STEP_COVER,    /* a file that the supervisor fills (index: enum plan_view), over target */
+	STEP_SOCKET,   /* a listening Unix socket of the box's user at target; goes out */
 	STEP_READONLY, /* the tmpfs of the root itself becomes read-only */
 };
 
@@ -166,8 +169,10 @@ struct plan {
 	struct policy_network *network; /* a copy of the policy's, if it wants more than loopback;
 					   or NULL, then nothing of it is set: */
 	char *network_text;		/* its canonical JSON */
-	enum nft_set nft;		/* how connections come to the broker */
-	bool intercepts;		/* the broker may open TLS */
+	char *agent_socket;		/* the caller's ssh agent, if the box may use it; or NULL */
+	char *known_hosts; /* then: the keys of its hosts, lines of an ssh_known_hosts file */
+	enum nft_set nft;  /* how connections come to the broker */
+	bool intercepts;   /* the broker may open TLS */
 	char *ca_bundle;   /* then: the host's certificate authorities, which the box sees with the
 			      broker's; TRUST_BUNDLE if the host has none */
 	char *java_store;  /* likewise as Java reads them; or NULL */

@@ -231,6 +231,23 @@ static void add_published(struct plan *p)
 	}
 }
 
+static void add_agent(struct plan *p)
+{
+	struct promise *it;
+	char hosts[120];
+
+	if (!p->agent_socket)
+		return;
+	it = promise_add(p, AXIS_NETWORK, "ssh_agent");
+	join(hosts, sizeof(hosts), p->network->ssh_agent_hosts);
+	SAY(it->what,
+	    "the caller's ssh agent signs logins at %s, and nothing else; each is an event", hosts);
+	SAY(it->mechanism, "the broker asks it only for sessions that a known host key of these "
+			   "signed");
+	SAY(it->uncovered, "what the code does there once it is logged in; the public keys of the "
+			   "agent are seen inside");
+}
+
 static void add_rules(struct plan *p)
 {
 	for (size_t i = 0; i < p->network->nrules; i++) {
@@ -279,6 +296,7 @@ void promise_network(struct plan *p)
 	add_content(p, &k);
 	add_secrets(p);
 	add_published(p);
+	add_agent(p);
 	add_caps(p);
 	add_sockets(p);
 	it = promise_add(p, AXIS_NETWORK, "attempts");

@@ -224,25 +224,29 @@ static void comment(struct buf *b, const char *indent, const char *text)
 /* Prose is "# text"; a key that can be had by deleting one character is "#key: value". */
 static void init_key(struct buf *b, const struct policy_option *o)
 {
-	bool nested = strchr(o->key, '.') != NULL;
+	unsigned depth = option_depth(o);
+	const char *indent = depth == 0 ? "" : depth == 1 ? "  " : "    ";
 
-	comment(b, nested ? "  " : "", o->doc);
+	comment(b, indent, o->doc);
 	for (const struct option_word *w = o->words; w && w->word && o->words[1].word; w++)
-		buf_addf(b, "%s#   %s: %s\n", nested ? "  " : "", w->word, w->doc);
+		buf_addf(b, "%s#   %s: %s\n", indent, w->word, w->doc);
 	if (o->type == OPTION_VERSION) {
 		buf_addf(b, "%s: %s\n", o->key, o->def);
 	} else if (o->def) {
 		/* Some readers of YAML take an `off` without quotes for false. */
 		const char *quote = strcmp(o->def, "off") == 0 ? "\"" : "";
 
-		buf_addf(b, "#%s%s: %s%s%s\n", nested ? "  " : "", option_name(o), quote, o->def,
-			 quote);
+		buf_addf(b, "#%s%s: %s%s%s\n", indent, option_name(o), quote, o->def, quote);
 	} else if (o->example) {
-		/* Each line of the example on its own; of a nested one the first is the group. */
-		for (const char *p = nested ? strchr(o->example, '\n') + 1 : o->example; *p;) {
+		unsigned line = 0;
+
+		/* Each line of the example on its own; the first ones of a nested one are the
+		 * groups. */
+		for (const char *p = o->example; *p; line++) {
 			size_t n = strcspn(p, "\n");
 
-			buf_addf(b, "#%.*s\n", (int)n, p);
+			if (line >= depth)
+				buf_addf(b, "#%.*s\n", (int)n, p);
 			p += n + (p[n] == '\n');
 		}
 	}
@@ -262,8 +266,8 @@ static int init_starter(char **ret, struct pale_err *err)
 		if (strchr(o->key, '['))
 			continue;
 		if (o->type == OPTION_GROUP) {
-			comment(&b, "", o->doc);
-			buf_addf(&b, "#%s:\n", o->key);
+			comment(&b, option_depth(o) ? "  " : "", o->doc);
+			buf_addf(&b, "#%s%s:\n", option_depth(o) ? "  " : "", option_name(o));
 			continue;
 		}
 		init_key(&b, o);

@@ -122,10 +122,30 @@ static int check_secret(const struct policy *p, size_t index, struct pale_err *e
 	return 0;
 }
 
+/* An agent for a host to which no ssh connection is possible: most likely one of them is misspelt.
+ */
+static int check_agent_host(const struct policy_network *n, const char *host, struct pale_err *err)
+{
+	for (size_t i = 0; i < n->nrules; i++) {
+		const struct network_rule *r = &n->rules[i];
+
+		if (!r->deny && r->host && (r->protocols & NETWORK_TCP) &&
+		    network_host_matches(r->host, host))
+			return 0;
+	}
+	return err_set(err, PALE_E_POLICY, "policy", 0,
+		       "network.ssh_agent: no rule of network.allow lets ssh reach %s: add {host: "
+		       "%s, port: 22}",
+		       host, host);
+}
+
 int policy_check_whole(const struct policy *p, struct pale_err *err)
 {
 	const struct policy_network *n = &p->network;
 	int r = 0;
+
+	for (char **host = n->ssh_agent_hosts; r >= 0 && host && *host; host++)
+		r = check_agent_host(n, *host, err);
 
 	if (network_wanted(n) && p->profile == PROFILE_STRICT)
 		return err_set(err, PALE_E_POLICY, "policy", 0,

@@ -73,6 +73,9 @@ static const struct option_word protocol_words[] = {
 #define HOST_PATTERN                                                                   \
 	"^(\\*\\.)?([A-Za-z0-9_-]{1,63}\\.)*(?![0-9]+\\.?$)(?!0[xX][0-9A-Fa-f]*\\.?$)" \
 	"[A-Za-z0-9_-]{1,63}\\.?$"
+#define HOST_SINGLE                                                           \
+	"^([A-Za-z0-9_-]{1,63}\\.)*(?![0-9]+\\.?$)(?!0[xX][0-9A-Fa-f]*\\.?$)" \
+	"[A-Za-z0-9_-]{1,63}\\.?$"
 #define HOST_ROW     .pattern = HOST_PATTERN, .normal = rule_host_normal, .hint = rule_host_hint
 #define PORT_PATTERN "^[0-9]{1,5}(-[0-9]{1,5})?$"
 
@@ -342,6 +345,22 @@ const struct policy_option policy_options[] = {
 		"0600; relative to the policy's directory. No part of the path may be a symbolic "
 		"link, and it may not lie where the box's changes or results are written.",
 	 .also = "socket unix sock"},
+	{.key = "network.ssh_agent", .type = OPTION_GROUP,
+	 .doc = "Lets the code use the caller's ssh agent (SSH_AUTH_SOCK) to log in at some hosts, "
+		"without holding a key. Each signature that it asks for is in the audit log.",
+	 .example = "network:\n  allow: [{host: github.com, port: 22}]\n"
+		    "  ssh_agent: {hosts: [github.com]}",
+	 .also = "agent ssh_auth_sock ssh"},
+	{.key = "network.ssh_agent.hosts", .type = OPTION_TEXTS,
+	 .offset = P(network.ssh_agent_hosts), .flag = "ssh-agent", .widens = WIDENS_CHANGE,
+	 .pattern = HOST_SINGLE, .normal = rule_single_host_normal, .hint = rule_host_hint,
+	 .expected = "a host name, or a list of them",
+	 .doc = "The hosts at which the caller's ssh agent may log the code in; a signature is given "
+		"for nothing else. Each has to be allowed as tcp, and has to have a key in the "
+		"caller's known_hosts, by which the agent's answer is tied to it. The box sees those "
+		"keys in /etc/ssh/ssh_known_hosts.",
+	 .example = "network:\n  ssh_agent:\n    hosts: [github.com]",
+	 .also = "host domains allow"},
 	{.key = "network.exempt", .type = OPTION_TEXTS, .offset = P(network.exempt), HOST_ROW,
 	 .widens = WIDENS_CHANGE, .expected = "a host name, or a list of them",
 	 .doc = "Hosts whose TLS is never opened, because their clients insist on a certificate or "
@@ -396,7 +415,6 @@ const struct policy_option policy_options[] = {
 
 const struct option_reserved policy_reserved[] = {
 	{"network.ask", "until then nothing waits for a person"},
-	{"network.ssh_agent", "until then no agent can be used inside"},
 	{"approve", "until then nothing waits for a person"},
 	{"approvals", "until then nothing waits for a person"},
 	{"session", "until then each run is a box of its own"},
@@ -418,6 +436,23 @@ const char *option_name(const struct policy_option *o)
 	const char *dot = strrchr(o->key, '.');
 
 	return dot ? dot + 1 : o->key;
+}
+
+bool option_group_given(const struct policy_option *group, const void *base)
+{
+	for (const struct policy_option *o = policy_options; o->key; o++)
+		if (option_in_group(o, group->key) && option_given(o, base))
+			return true;
+	return false;
+}
+
+unsigned option_depth(const struct policy_option *o)
+{
+	unsigned depth = 0;
+
+	for (const char *c = o->key; *c; c++)
+		depth += *c == '.';
+	return depth;
 }
 
 bool option_in_group(const struct policy_option *o, const char *group)

@@ -109,6 +109,10 @@ const struct policy_option *option_find(const char *key);
 /* The key's name within its group ("memory" of "limits.memory"), and whether its group is `group`
  * ("" at the top, "limits", "files[]"). */
 const char *option_name(const struct policy_option *o);
+/* Has a group within another any value? It is left out if not. */
+bool option_group_given(const struct policy_option *group, const void *base);
+/* How deep it lies: 0 at the top. */
+unsigned option_depth(const struct policy_option *o);
 bool option_in_group(const struct policy_option *o, const char *group);
 /* Is there a value, in the policy or in a list's row? (A size of 0 is none.) */
 bool option_given(const struct policy_option *o, const void *base);

@@ -431,7 +431,8 @@ static json_t *json_group(const struct policy *p, const char *group)
 	int r = 0;
 
 	for (const struct policy_option *o = policy_options; o->key; o++) {
-		if (!option_in_group(o, group))
+		if (!option_in_group(o, group) ||
+		    (*group && o->type == OPTION_GROUP && !option_group_given(o, p)))
 			continue;
 		if (o->type == OPTION_GROUP)
 			r |= json_object_set_new(j, option_name(o), json_group(p, o->key));

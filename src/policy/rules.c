@@ -18,6 +18,11 @@ int rule_host_normal(const char *text, char ret[static OPTION_TEXT_MAX])
 	return network_pattern_normalise(text, ret);
 }
 
+int rule_single_host_normal(const char *text, char ret[static OPTION_TEXT_MAX])
+{
+	return network_host_normalise(text, strlen(text), ret);
+}
+
 void rule_host_hint(const char *text, struct pale_err *err)
 {
 	struct network_cidr cidr;

@@ -18,6 +18,8 @@ int publish_append(struct policy *p, const struct publish_row *row, const struct
 
 /* For the options table: the form in which a value is kept, or whether it can be one. */
 int rule_host_normal(const char *text, char ret[static OPTION_TEXT_MAX]);
+/* The same without "*.". */
+int rule_single_host_normal(const char *text, char ret[static OPTION_TEXT_MAX]);
 void rule_host_hint(const char *text, struct pale_err *err);
 int rule_address_normal(const char *text, char ret[static OPTION_TEXT_MAX]);
 int rule_ports_normal(const char *text, char ret[static OPTION_TEXT_MAX]);

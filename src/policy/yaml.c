@@ -133,15 +133,23 @@ static void add_list(struct buf *b, const char *indent, const struct option_list
 int policy_to_yaml(const struct policy *p, char **ret, struct pale_err *err)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT(256u << 20);
+	const char *left_out = NULL;
 
 	for (const struct policy_option *o = policy_options; o->key; o++) {
-		bool nested = strchr(o->key, '.');
+		int indent = 2 * (int)option_depth(o);
 
 		if (strchr(o->key, '[') || !option_shown(o, p))
 			continue;
-		buf_addf(&b, "%s%s:", nested ? "  " : "", option_name(o));
+		/* With its members, if none of them has a value. */
+		if (indent && o->type == OPTION_GROUP && !option_group_given(o, p)) {
+			left_out = o->key;
+			continue;
+		}
+		if (left_out && option_in_group(o, left_out))
+			continue;
+		buf_addf(&b, "%*s%s:", indent, "", option_name(o));
 		if (o->type == OPTION_LIST) {
-			add_list(&b, nested ? "    " : "  ", o->list, p);
+			add_list(&b, indent ? "    " : "  ", o->list, p);
 		} else if (o->type == OPTION_ENV) {
 			buf_adds(&b, p->nenv ? "\n" : " {}\n");
 			for (size_t i = 0; i < p->nenv; i++) {

@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -173,6 +174,17 @@ static int say(struct broker *b, enum egress_kind kind, const int *fds, size_t n
 	return r < 0 ? fail_sending(b, -r, err) : 0;
 }
 
+/* Public keys. */
+static int write_known_hosts(const struct plan *plan, int fd)
+{
+	json_t *o = json_pack("{ss}", "known_hosts", plan->known_hosts);
+	_cleanup_free_ char *text = o ? json_dumps(o, JSON_EMBED) : NULL;
+	int r = text ? fd_write_all(fd, ",", 1) : -ENOMEM;
+
+	json_decref(o);
+	return r == 0 ? fd_write_all(fd, text, strlen(text)) : r;
+}
+
 /* See egress/config.h. Each of root's brokers has an id of its own, a number that nobody else runs
  * with, so that no two can touch each other. */
 static int write_config(const struct broker *b, bool own_process, int fd, struct pale_err *err)
@@ -198,6 +210,8 @@ static int write_config(const struct broker *b, bool own_process, int fd, struct
 		r = fd_write_all(fd, ",\"places\":", 10);
 	if (r == 0)
 		r = fd_write_all(fd, places, strlen(places));
+	if (r == 0 && plan->known_hosts)
+		r = write_known_hosts(plan, fd);
 	if (r == 0)
 		r = fd_write_all(fd, text, (size_t)n);
 	if (r == 0)
@@ -238,6 +252,39 @@ int broker_connect(struct broker *b, struct box *box, struct pale_err *err)
 	return r;
 }
 
+/* The one descriptor of the caller's agent that ever leaves this process. */
+static int connect_agent(const char *path, struct pale_err *err)
+{
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+
+	if (strlen(path) >= sizeof(at.sun_path))
+		return err_set(err, PALE_E_HOST, STAGE, ENAMETOOLONG,
+			       "cannot connect to the ssh agent at SSH_AUTH_SOCK (%s)",
+			       QUOTED(path));
+	memcpy(at.sun_path, path, strlen(path));
+	if (fd < 0 || connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0)
+		return err_set(err, PALE_E_HOST, STAGE, errno,
+			       "cannot connect to the ssh agent at SSH_AUTH_SOCK (%s)",
+			       QUOTED(path));
+	return take_fd(&fd);
+}
+
+int broker_agent(struct broker *b, struct box *box, struct pale_err *err)
+{
+	_cleanup_close_ int upstream = -1;
+	int r;
+
+	if (!b->plan->agent_socket)
+		return 0;
+	upstream = connect_agent(b->plan->agent_socket, err);
+	if (upstream < 0)
+		return upstream;
+	r = say(b, EGRESS_AGENT, (const int[]){box->agent_fd, upstream}, 2, err);
+	close_fd(&box->agent_fd);
+	return r;
+}
+
 static bool ends(const char *s, size_t size)
 {
 	return memchr(s, '\0', size) != NULL;
@@ -246,7 +293,7 @@ static bool ends(const char *s, size_t size)
 static bool event_sane(const struct broker *b, const struct egress_event *ev)
 {
 	return ev->outcome >= EGRESS_ALLOWED && ev->outcome <= EGRESS_EXFILTRATION &&
-	       ev->what >= EGRESS_LOOKUP && ev->what <= EGRESS_INBOUND && ev->count > 0 &&
+	       ev->what >= EGRESS_LOOKUP && ev->what <= EGRESS_AGENT_USE && ev->count > 0 &&
 	       ev->count <= INT64_MAX && ev->bytes_in <= INT64_MAX && ev->bytes_out <= INT64_MAX &&
 	       ev->duration_us <= INT64_MAX && ev->rule >= -1 &&
 	       (ev->rule < 0 || (size_t)ev->rule < b->most_rules) &&

@@ -29,6 +29,10 @@ int broker_ready(struct broker *b, struct pale_err *err) _must_check_;
  * broker_ready(). */
 const char *broker_ca(const struct broker *b);
 
+/* Gives it the listener of the box's SSH_AUTH_SOCK, which box does not have afterwards, and a
+ * connection to the caller's agent. Nothing for a plan without one. */
+int broker_agent(struct broker *b, struct box *box, struct pale_err *err) _must_check_;
+
 int broker_fd(const struct broker *b);
 /* Sends it changed rules: {"network": ...} in a sealed memfd, borrowed. */
 int broker_change(struct broker *b, int memfd, struct pale_err *err) _must_check_;

@@ -27,12 +27,15 @@ static const char *event_name(const struct egress_event *ev)
 {
 	if (ev->what == EGRESS_INBOUND)
 		return "network.inbound";
+	if (ev->what == EGRESS_AGENT_USE)
+		return strcmp(ev->method, "sign") == 0 ? "ssh.sign" : "ssh.agent";
 	switch ((enum egress_outcome)ev->outcome) {
 	case EGRESS_ALLOWED:
 		switch ((enum egress_what)ev->what) {
 		case EGRESS_LOOKUP: return "dns.allowed";
 		case EGRESS_REQUEST: return "network.request";
 		case EGRESS_INBOUND:
+		case EGRESS_AGENT_USE:
 		case EGRESS_CONNECTION: break;
 		}
 		return "network.allowed";
@@ -110,6 +113,21 @@ static void add_flow(json_t *o, const struct egress_event *ev)
 		json_object_set_new(o, "duration_us", json_integer((json_int_t)ev->duration_us));
 }
 
+static void add_agent(json_t *o, const struct egress_event *ev)
+{
+	static const char *const outcomes[] = {[EGRESS_ALLOWED] = "allowed",
+					       [EGRESS_OPENED] = "allowed",
+					       [EGRESS_BLOCKED] = "refused",
+					       [EGRESS_UNREACHABLE] = "failed",
+					       [EGRESS_EXFILTRATION] = "refused"};
+
+	events_text(o, "request", ev->method, sizeof(ev->method));
+	events_text(o, "host", ev->host, sizeof(ev->host));
+	events_text(o, "user", ev->sni, sizeof(ev->sni));
+	events_text(o, "key", ev->path, sizeof(ev->path));
+	json_object_set_new(o, "outcome", json_string(outcomes[ev->outcome]));
+}
+
 static void add_to_log(struct events *e, const struct policy_network *n,
 		       const struct egress_event *ev, const char *program)
 {
@@ -119,10 +137,14 @@ static void add_to_log(struct events *e, const struct policy_network *n,
 		json_object_set_new(body, "count", json_integer((json_int_t)ev->count));
 	if (ev->what == EGRESS_LOOKUP)
 		events_text(body, "name", ev->host, sizeof(ev->host));
+	else if (ev->what == EGRESS_AGENT_USE)
+		add_agent(body, ev);
 	else
 		add_target(body, ev);
-	add_flow(body, ev);
-	add_rule(body, n, ev);
+	if (ev->what != EGRESS_AGENT_USE) {
+		add_flow(body, ev);
+		add_rule(body, n, ev);
+	}
 	events_text(body, "detail", ev->detail, sizeof(ev->detail));
 	events_text(body, "program", program, 256);
 	events_append(e, STAGE, event_name(ev), body);
@@ -141,10 +163,13 @@ static void add_blocked(struct events *e, const struct policy_network *n,
 
 	json_object_set_new(entry, "kind",
 			    json_string(lookup				     ? "dns"
+					: ev->what == EGRESS_AGENT_USE	     ? "ssh_agent"
 					: ev->outcome == EGRESS_EXFILTRATION ? "exfiltration"
 									     : "network"));
 	if (lookup)
 		events_text(entry, "name", ev->host, sizeof(ev->host));
+	else if (ev->what == EGRESS_AGENT_USE)
+		add_agent(entry, ev);
 	else
 		add_target(entry, ev);
 	add_rule(entry, n, ev);
@@ -159,6 +184,11 @@ static void add_blocked(struct events *e, const struct policy_network *n,
 	str_escape(&key, ev->detail, strlen(ev->detail));
 	buf_adds(&key, "/");
 	str_escape(&key, program, strlen(program));
+	if (ev->what == EGRESS_AGENT_USE) {
+		buf_adds(&key, "/");
+		str_escape(&key, ev->sni, strlen(ev->sni));
+		str_escape(&key, ev->path, strlen(ev->path));
+	}
 	before = events_listed(e, key.data);
 	if (before == 0 && e->listed[kind] == EVENTS_MAX_LIST) {
 		e->others[kind] += ev->count;
@@ -250,7 +280,7 @@ void events_egress(struct events *e, const struct policy_network *n, const struc
 		return;
 	case EGRESS_ALLOWED:
 	case EGRESS_UNREACHABLE:
-		if (ev->what != EGRESS_LOOKUP)
+		if (ev->what != EGRESS_LOOKUP && ev->what != EGRESS_AGENT_USE)
 			add_used(e, n, ev);
 		return;
 	case EGRESS_OPENED: return; /* its end is told, too */

@@ -517,6 +517,8 @@ static int build(struct run *run, struct pale_err *err)
 		r = broker_ready(run->broker, err);
 	if (r == 0)
 		r = inbound_hand_over(run, err);
+	if (r == 0 && plan->network)
+		r = broker_agent(run->broker, &run->box, err);
 	if (r == 0 && plan->intercepts)
 		r = trust_views(plan, broker_ca(run->broker), &views, err);
 	if (r == 0)

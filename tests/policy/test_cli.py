@@ -90,7 +90,7 @@ with tempfile.TemporaryDirectory(prefix="pale-policy.") as tmp:
     check("init of an unknown name says what there is", done.returncode == 1 and b"compute, analysis" in done.stderr, done.stderr)
     # All keys switched on: what the starter offers is valid.
     with open(path, "w") as f:
-        f.write(re.sub(r"^#(  [a-z-]|[a-z])", r"\1", starter, flags=re.M))
+        f.write(re.sub(r"^#((?:  ){0,2}[a-z-])", r"\1", starter, flags=re.M))
     done = run("policy", "check", path)
     check("the starter policy with every # deleted loads", done.returncode == 0, done.stderr.decode())
     everything = shown("-p", path, cwd=tmp)
@@ -300,7 +300,7 @@ with tempfile.TemporaryDirectory(prefix="pale-policy.") as tmp:
 
     # The schema says the same as the loader, as far as a schema can.
     with open(all_on, "w") as f:
-        f.write(re.sub(r"^#(  [a-z-]|[a-z])", r"\1", starter, flags=re.M))
+        f.write(re.sub(r"^#((?:  ){0,2}[a-z-])", r"\1", starter, flags=re.M))
     try:
         import jsonschema
         import yaml

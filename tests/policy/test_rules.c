@@ -110,8 +110,10 @@ static const struct {
 	 "0123456789012345678901234567890123456789012345678901234567890123456789"
 	 "0123456789012345678901234567890123456789}]\n",
 	 "f.yaml:3:13: \"/tmp/0"},
-	{"  ssh_agent: {}\n",
-	 "f.yaml:3:3: there is no key \"ssh_agent\" in network: a later version"},
+	{"  ssh_agent: [a.example]\n",
+	 "f.yaml:3:14: network.ssh_agent: expected a mapping of keys"},
+	{"  ssh_agent: {hosts: ['*.a.example']}\n",
+	 "f.yaml:3:23: network.ssh_agent.hosts: expected a host name"},
 	{"  allow: [{host: \"https://a.example/x\"}]\n",
 	 "f.yaml:3:18: network.allow[].host: expected a host name, `*.` before it for all names "
 	 "below it, not \"https://a.example/x\": only the name, without https://"},

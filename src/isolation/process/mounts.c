@@ -9,8 +9,10 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 
 #include "base/fd.h"
 #include "base/str.h"
@@ -406,6 +408,23 @@ static int plain_mount(const struct step *s, const char *type, unsigned long fla
 	return fail(err, s, errno, "cannot mount");
 }
 
+/* Whoever connects to it in the box meets the broker, which gets the listener. */
+static int step_socket(struct mounts *m, const struct step *s, struct pale_err *err)
+{
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+
+	if (fd < 0 || strlen(s->target) >= sizeof(at.sun_path))
+		return fail(err, s, fd < 0 ? errno : ENAMETOOLONG, "cannot make the socket");
+	memcpy(at.sun_path, s->target, strlen(s->target));
+	/* The name gets the mode of the socket. */
+	if (fchmod(fd, s->mode) < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 ||
+	    (s->own && chown_to_user(m, AT_FDCWD, s->target) < 0) || listen(fd, 64) < 0)
+		return fail(err, s, errno, "cannot make the socket");
+	m->agent_fd = take_fd(&fd);
+	return 0;
+}
+
 static int step_readonly(const struct step *s, struct pale_err *err)
 {
 	_cleanup_close_ int root = -1;
@@ -441,6 +460,7 @@ int mounts_step(struct mounts *m, const struct step *s, size_t at, struct pale_e
 		return plain_mount(s, "devpts", MS_NOSUID | MS_NOEXEC,
 				   "newinstance,ptmxmode=0666,mode=0620,max=32", err);
 	case STEP_COVER: return step_cover(m, s, err);
+	case STEP_SOCKET: return step_socket(m, s, err);
 	case STEP_READONLY: return step_readonly(s, err);
 	}
 	return err_set(err, PALE_E_SYSTEM, STAGE, 0, "unknown step %d", (int)s->type);

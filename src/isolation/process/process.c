@@ -250,6 +250,7 @@ static int place_fd(struct box *box, const struct setup_packet *p, int fd)
 	case SETUP_FD_ROOT: slot = &box->root_fd; break;
 	case SETUP_FD_DATA: slot = &box->data_fd; break;
 	case SETUP_FD_TTY: slot = &box->tty_fd; break;
+	case SETUP_FD_AGENT: slot = &box->agent_fd; break;
 	case SETUP_FD_SHM: slot = &box->shm_fd; break;
 	case SETUP_FD_VIEW:
 		if (p->index < VIEW_COUNT)
@@ -421,6 +422,7 @@ void isolation_done(struct box *box)
 	close_fd(&box->stdout_fd);
 	close_fd(&box->stderr_fd);
 	close_fd(&box->tty_fd);
+	close_fd(&box->agent_fd);
 	close_fd(&box->shm_fd);
 	for (size_t i = 0; i < VIEW_COUNT; i++)
 		close_fd(&box->view_fds[i]);

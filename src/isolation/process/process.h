@@ -27,6 +27,7 @@ enum setup_fd {
 	SETUP_FD_ROOT,
 	SETUP_FD_DATA,
 	SETUP_FD_TTY,
+	SETUP_FD_AGENT,
 	SETUP_FD_SHM,	  /* the list of System V shared memory of the box's own IPC namespace */
 	SETUP_FD_VIEW,	  /* index: enum plan_view */
 	SETUP_FD_COLLECT, /* index: which */
@@ -62,6 +63,7 @@ struct mounts {
 	int scratch;  /* the directory above the new root */
 	int view_fds[VIEW_COUNT];
 	int data_fd;
+	int agent_fd; /* STEP_SOCKET's */
 	int *collect_fds;
 };
 int mounts_open_sources(struct mounts *m, struct pale_err *err) _must_check_;

@@ -134,6 +134,8 @@ static int set_up_files(const struct setup *s, struct mounts *m, struct helper *
 		r = mounts_leave(leave, err);
 	if (r == 0)
 		r = report(s, SETUP_FD_DATA, 0, m->data_fd, err);
+	if (r == 0)
+		r = report(s, SETUP_FD_AGENT, 0, m->agent_fd, err);
 	/* It shows the namespace of whoever opened it. Kernels without System V IPC have none. */
 	if (r == 0 && plan->sample_memory)
 		shm = open("/proc/sysvipc/shm", O_RDONLY | O_CLOEXEC);
@@ -285,7 +287,8 @@ static int setup(const struct setup *s, struct pale_err *err)
 			   .placeholders = s->placeholders,
 			   .scratch = -1,
 			   .view_fds = {-1, -1, -1, -1, -1, -1},
-			   .data_fd = -1};
+			   .data_fd = -1,
+			   .agent_fd = -1};
 	/* Not on the stack: should we fail, the helpers still run while we report it. */
 	static struct network network;
 	static struct helper leave;
