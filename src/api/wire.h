@@ -2,11 +2,11 @@
  * pale-box holds one end as descriptor 3.
  *
  * To pale-box: one packet WIRE_RUN with a memfd that holds the request (fields, see below), the
- * streams that there are, and the descriptors that secrets of the policy come by, in its order; from then on struct supervise_command packets. Back: WIRE_ID with the id
- * of the run, WIRE_EVENT packets
- * (a line of the log as the packet's text, or in a memfd if it is long), WIRE_DROPPED, and one
- * WIRE_END or WIRE_ERROR, after which the socket is closed. Either side's end of it is the other's
- * sign that it is gone. Both run as the same user; still each checks what it takes. */
+ * streams that there are, and the descriptors that secrets of the policy come by, in its order;
+ * from then on struct supervise_command packets. Back: WIRE_ID with the id of the run, WIRE_EVENT
+ * packets (a line of the log as the packet's text, or in a memfd if it is long), WIRE_DROPPED, and
+ * one WIRE_END or WIRE_ERROR, after which the socket is closed. Either side's end of it is the
+ * other's sign that it is gone. Both run as the same user; still each checks what it takes. */
 #pragma once
 
 #include <stdint.h>

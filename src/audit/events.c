@@ -47,8 +47,10 @@ const struct audit_event audit_events[] = {
 	 "One HTTP request of a connection that is looked into. Values of secrets are masked."},
 	{"network.inbound", "egress", AUDIT_INFO, 0,
 	 "outcome, port, from, address, protocol, bytes_out, bytes_in, duration_us, detail, count",
-	 "A connection from the host to a published port: `port` and `address` are the box's, `from` "
-	 "says who connected, bytes_out left the box. `outcome`: connected (it has ended), open (for "
+	 "A connection from the host to a published port: `port` and `address` are the box's, "
+	 "`from` "
+	 "says who connected, bytes_out left the box. `outcome`: connected (it has ended), open "
+	 "(for "
 	 "more than ten seconds), unreachable (`detail` says why: ECONNREFUSED, nothing listens), "
 	 "refused (too many at a time)."},
 	{"ssh.sign", "egress", AUDIT_INFO, 0,

@@ -29,8 +29,8 @@
 #define DEATH_TIME_MS  500
 #define SEND_TIME_S    1
 /* Twice of what a broker that keeps to event.c tells at most, and of what it may tell at once. */
-#define EVENTS_PER_S 4096
-#define EVENTS_BURST 8192
+#define EVENTS_PER_S   4096
+#define EVENTS_BURST   8192
 #define ID_BASE	       0x6f000000U /* below the boxes' ranges; a process number comes on top */
 #define NOBODY	       65534	   /* root of a container has no others to give */
 

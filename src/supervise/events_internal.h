@@ -18,9 +18,10 @@ struct events {
 	uint64_t more_lookups;
 	size_t listed[EVENTS_KINDS];
 	uint64_t unlisted;
-	uint64_t others[EVENTS_KINDS]; /* attempts of a kind, exactly, for which there was no line */
-	json_t *used;	   /* what of the network was used: array */
-	json_t *used_keys; /* key -> index */
+	uint64_t
+		others[EVENTS_KINDS]; /* attempts of a kind, exactly, for which there was no line */
+	json_t *used;		      /* what of the network was used: array */
+	json_t *used_keys;	      /* key -> index */
 	uint64_t connections, requests, bytes_out, bytes_in;
 	struct pale_err error;
 };

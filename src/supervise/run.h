@@ -29,9 +29,9 @@ struct run {
 	struct streams *streams;
 	struct events *events;
 	struct notify *notify;
-	struct broker *broker; /* where the plan has a network */
+	struct broker *broker;	 /* where the plan has a network */
 	struct inbound *inbound; /* where ports are published */
-	struct live *live;     /* likewise: its rules */
+	struct live *live;	 /* likewise: its rules */
 	struct door *door;
 	json_t *policy_name;	  /* for those at the door; with the next, as the log has them */
 	char started[CLOCK_TEXT]; /* when the box was built */

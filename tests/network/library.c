@@ -1,5 +1,5 @@
-/* A program that uses libpale: runs a command with a policy in a box with a supervisor of its own, and
- * prints the result. usage: library POLICY COMMAND... */
+/* A program that uses libpale: runs a command with a policy in a box with a supervisor of its own,
+ * and prints the result. usage: library POLICY COMMAND... */
 #include <pale.h>
 
 #include <stdio.h>
