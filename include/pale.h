@@ -283,6 +283,8 @@ struct pale_network_change {
 	/* What goes: the number of a rule ("3"), "preset:NAME", or the form of a rule, in which
 	 * what is left out is any: all rules, allowing or denying, that it covers. */
 	const char *const *remove;
+	const char
+		*reason;   /* of the rules in deny: shown to the program that is refused; or NULL */
 	uint64_t revision; /* only if the rules are still those of this revision; 0: whatever they
 			      are */
 };

@@ -256,7 +256,7 @@ int pale_box_network_show(const char *id, char **ret, struct pale_err *err)
 
 /* Read here and told as entries: presets are the caller's, and files are found from where it is. */
 static int put_rules(json_t *arguments, const char *key, const char *const *rules, bool deny,
-		     struct pale_err *err)
+		     const char *reason, struct pale_err *err)
 {
 	_cleanup_change_ struct network_change c = {0};
 	json_t *list = json_array();
@@ -264,9 +264,14 @@ static int put_rules(json_t *arguments, const char *key, const char *const *rule
 
 	for (; r == 0 && rules && *rules; rules++)
 		r = network_change_add(&c, deny, *rules, key, err);
-	for (size_t i = 0; r == 0 && i < c.added->network.nrules; i++)
-		if (json_array_append_new(list, network_rule_entry(c.added, i)) < 0)
+	for (size_t i = 0; r == 0 && i < c.added->network.nrules; i++) {
+		json_t *entry = network_rule_entry(c.added, i);
+
+		if ((reason && json_object_set_new(entry, "reason", json_string(reason)) < 0) ||
+		    json_array_append(list, entry) < 0)
 			r = err_nomem(err, STAGE);
+		json_decref(entry);
+	}
 	if (r == 0 && json_array_size(list) && json_object_set(arguments, key, list) < 0)
 		r = err_nomem(err, STAGE);
 	json_decref(list);
@@ -307,10 +312,13 @@ int pale_box_network_change(const char *id, const struct pale_network_change *ch
 	arguments = r < 0 ? NULL : json_object();
 	if (r == 0 && !arguments)
 		r = err_nomem(err, STAGE);
+	if (r == 0 && c.reason &&
+	    (!c.deny || str_utf8_prefix(c.reason, strlen(c.reason)) != strlen(c.reason)))
+		r = err_set(err, PALE_E_USAGE, STAGE, 0, "a reason is a text, for rules that deny");
 	if (r == 0)
-		r = put_rules(arguments, "allow", c.allow, false, err);
+		r = put_rules(arguments, "allow", c.allow, false, NULL, err);
 	if (r == 0)
-		r = put_rules(arguments, "deny", c.deny, true, err);
+		r = put_rules(arguments, "deny", c.deny, true, c.reason, err);
 	if (r == 0)
 		r = put_removed(arguments, c.remove, err);
 	if (r == 0 && c.revision &&

@@ -9,8 +9,10 @@
 
 extern const struct cli_command cli_network_command;
 
-enum { OPT_JSON = 1 };
+enum { OPT_JSON = 1, OPT_REASON };
 static const struct cli_option options[] = {
+	{OPT_REASON, 0, "reason", "TEXT", "with deny: what a program that is refused is told",
+	 "any"},
 	{OPT_JSON, 0, "json", NULL, "one JSON object: the rules, or what was changed"},
 	{0},
 };
@@ -95,9 +97,10 @@ static void print_change(const json_t *done)
 		printf("In force, and in the log: %s.\n", text_of(done, "effect"));
 }
 
-static int ask(const char *id, enum verb verb, char *const *rules, char **ret, struct pale_err *err)
+static int ask(const char *id, enum verb verb, char *const *rules, const char *reason, char **ret,
+	       struct pale_err *err)
 {
-	struct pale_network_change change = {.size = sizeof(change)};
+	struct pale_network_change change = {.size = sizeof(change), .reason = reason};
 	const char *const *texts = (const char *const *)rules;
 
 	switch (verb) {
@@ -124,7 +127,8 @@ static int failed(const struct pale_err *err)
 	}
 }
 
-static int network(const char *box, enum verb verb, char *const *rules, bool json)
+static int network(const char *box, enum verb verb, char *const *rules, const char *reason,
+		   bool json)
 {
 	_cleanup_free_ char *text = NULL;
 	struct pale_err err = {0};
@@ -135,7 +139,7 @@ static int network(const char *box, enum verb verb, char *const *rules, bool jso
 		cli_fail(&err);
 		return err.code == PALE_E_USAGE ? CLI_EXIT_USAGE : CLI_EXIT_PALE;
 	}
-	if (ask(id, verb, rules, &text, &err) < 0)
+	if (ask(id, verb, rules, reason, &text, &err) < 0)
 		return failed(&err);
 	if (json) {
 		puts(text);
@@ -153,13 +157,16 @@ static int network(const char *box, enum verb verb, char *const *rules, bool jso
 static int run(int argc, char **argv)
 {
 	_cleanup_cli_args_ struct cli_args args = CLI_ARGS(&cli_network_command, argc, argv);
-	const char *value, *box = NULL;
+	const char *value, *box = NULL, *reason = NULL;
 	enum verb verb = SHOW;
 	bool json = false;
 	int id, at = 0;
 
 	while ((id = cli_next(&args, &value)) > 0)
-		json = true;
+		switch (id) {
+		case OPT_REASON: reason = value; break;
+		case OPT_JSON: json = true; break;
+		}
 	if (id < 0)
 		return args.status;
 	/* A box, if a verb follows or it can be one. */
@@ -183,7 +190,9 @@ static int run(int argc, char **argv)
 		return cli_usage("network", "show takes no rule: %s", QUOTED(args.argv[at]));
 	if (verb != SHOW && at == args.argc)
 		return cli_usage("network", "%s what?", verbs[verb]);
-	return network(box, verb, args.argv + at, json);
+	if (reason && verb != DENY)
+		return cli_usage("network", "--reason belongs to deny");
+	return network(box, verb, args.argv + at, reason, json);
 }
 
 const struct cli_command cli_network_command = {
@@ -198,7 +207,7 @@ const struct cli_command cli_network_command = {
 		"  pale network                            the rules, if a single box runs\n"
 		"  pale network 01j9 allow api.example.com\n"
 		"  pale network allow preset:pypi \"GET www.example.com/docs/**\"\n"
-		"  pale network deny \"*.example.org\"\n"
+		"  pale network deny --reason \"use the mirror\" \"*.example.org\"\n"
 		"  pale network remove 3 preset:pypi\n"
 		"\n"
 		"BOX is the id of its run, or a unique beginning of one (pale audit list --outcome "

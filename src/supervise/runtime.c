@@ -251,13 +251,12 @@ int runtime_clean(const char *id, struct pale_err *err)
 
 	if (r == 0)
 		r = audit_state_run(&s, id, 0, &run, NULL, err);
-	if (r == 0)
-		r = read_link(id, run, path, err);
 	if (r < 0)
 		return r == -PALE_E_NOTFOUND ? 0 : r;
-	/* Only what is the caller's alone: anything else is not what was left. */
-	dir = open_dir(AT_FDCWD, path);
-	if (dir >= 0 && check(dir, path, true, err) == 0) {
+	/* Only what is the caller's alone: anything else is not what was left, and none of that
+	 * must keep the run from being closed. */
+	dir = read_link(id, run, path, NULL) < 0 ? -1 : open_dir(AT_FDCWD, path);
+	if (dir >= 0 && check(dir, path, true, NULL) == 0) {
 		unlinkat(dir, RUNTIME_SOCKET, 0);
 		rmdir(path);
 	}

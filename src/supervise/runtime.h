@@ -40,7 +40,8 @@ void runtime_remove(struct runtime *r);
 /* The directory of the run whose directory in the state directory is run_fd, if it has one and it
  * is the caller's alone: a descriptor. PALE_E_NOTFOUND: it has none. */
 int runtime_open(const char *id, int run_fd, struct pale_err *err) _must_check_;
-/* Removes what a supervisor that was killed left. 0 also if there was nothing. */
+/* Removes what a supervisor that was killed left, where that is still what it was. 0 also if there
+ * was nothing. */
 int runtime_clean(const char *id, struct pale_err *err) _must_check_;
 
 /* "/proc/self/fd/N/control": a name for the socket that fits into a socket's address, whatever
