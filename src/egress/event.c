@@ -16,14 +16,14 @@
 #include "base/clock.h"
 #include "egress/egress.h"
 
-#define KINDS	    512
-#define FLUSH_MS    250
+#define KINDS	     512
+#define FLUSH_MS     250
 #define FLUSH_MAX_MS 4000 /* a kind that goes on is told ever more seldom */
-#define SINGLES	    10	/* of one kind, told singly before counting starts */
-#define ALL_BURST   500 /* of all kinds together, likewise */
-#define ALL_PER_S   500
-#define FORGET_US   2000000 /* a kind that is quiet for so long may be told singly again */
-#define FLUSH_END_S 2	    /* waiting for a supervisor that does not read, at the end */
+#define SINGLES	     10	  /* of one kind, told singly before counting starts */
+#define ALL_BURST    500  /* of all kinds together, likewise */
+#define ALL_PER_S    500
+#define FORGET_US    2000000 /* a kind that is quiet for so long may be told singly again */
+#define FLUSH_END_S  2	     /* waiting for a supervisor that does not read, at the end */
 
 struct kind {
 	struct egress_event ev; /* count: not told yet */
@@ -147,6 +147,15 @@ static bool budget_take(struct events *v, uint64_t now_us)
 	return true;
 }
 
+/* While there is any kind in the table; an idle box costs no wake-ups. */
+static void wake(struct events *v)
+{
+	const struct timeval later = {.tv_usec = FLUSH_MS * 1000};
+
+	if (!evtimer_pending(v->timer, NULL))
+		event_add(v->timer, &later);
+}
+
 void event_tell(struct egress *e, const struct egress_event *told)
 {
 	struct events *v = e->events;
@@ -172,6 +181,7 @@ void event_tell(struct egress *e, const struct egress_event *told)
 	if (!k) /* can't be: there are fewer of these than an eighth of the table */
 		return;
 	k->last_us = now_us;
+	wake(v);
 	if (k->ev.count == 0 && k->singles < SINGLES && budget_take(v, now_us)) {
 		k->singles++;
 		if (put(v, &ev) == 0)
@@ -251,16 +261,15 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (v->used == 0)
-		return;
 	if (!tell_counted(v, false))
 		event_add(v->writable, NULL);
 	forget_quiet(v);
+	if (v->used)
+		wake(v);
 }
 
 int events_new(struct egress *e, struct events **ret)
 {
-	const struct timeval every = {.tv_usec = FLUSH_MS * 1000};
 	struct events *v = calloc(1, sizeof(*v));
 
 	if (!v)
@@ -268,9 +277,9 @@ int events_new(struct egress *e, struct events **ret)
 	v->e = e;
 	v->budget_milli = ALL_BURST * 1000;
 	v->budget_us = clock_mono_us();
-	v->timer = event_new(e->base, -1, EV_PERSIST, on_timer, v);
+	v->timer = evtimer_new(e->base, on_timer, v);
 	v->writable = event_new(e->base, e->control, EV_WRITE, on_writable, v);
-	if (!v->timer || !v->writable || event_add(v->timer, &every) < 0) {
+	if (!v->timer || !v->writable) {
 		events_free(v);
 		return -ENOMEM;
 	}

@@ -57,6 +57,15 @@ static void tell(struct flow *f, enum egress_outcome outcome, const char *detail
 	event_tell(f->e, &ev);
 }
 
+/* While there are flows; an idle box costs no wake-ups. */
+static void wake(struct flows *v)
+{
+	const struct timeval later = {.tv_sec = 1};
+
+	if (v->n && !evtimer_pending(v->timer, NULL))
+		event_add(v->timer, &later);
+}
+
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct flows *v = arg;
@@ -75,11 +84,11 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 		f->opened_told = true;
 		tell(f, EGRESS_OPENED, NULL);
 	}
+	wake(v);
 }
 
 int flows_new(struct egress *e, struct flows **ret)
 {
-	const struct timeval every = {.tv_sec = 1};
 	struct flows *v = calloc(1, sizeof(*v));
 	struct rlimit files;
 
@@ -96,8 +105,8 @@ int flows_new(struct egress *e, struct flows **ret)
 		if (left / DESCRIPTORS < v->max)
 			v->max = left / DESCRIPTORS;
 	}
-	v->timer = event_new(e->base, -1, EV_PERSIST, on_timer, v);
-	if (!v->timer || event_add(v->timer, &every) < 0) {
+	v->timer = evtimer_new(e->base, on_timer, v);
+	if (!v->timer) {
 		flows_free(v);
 		return -ENOMEM;
 	}
@@ -133,6 +142,7 @@ struct flow *flow_new(struct egress *e, int client, enum flow_door door)
 	f->started_us = clock_mono_us();
 	TAILQ_INSERT_TAIL(&v->all, f, entry);
 	v->n++;
+	wake(v);
 	return f;
 }
 

@@ -164,8 +164,8 @@ static enum pumped put_pending(struct direction *w)
 		ssize_t n = splice(w->pipe.fds[0], NULL, w->to, NULL, w->in_pipe,
 				   SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 
-		if (n < 0)
-			return errno == EAGAIN ? PUMPED_WAIT : PUMPED_FAILED;
+		if (n <= 0)
+			return n < 0 && errno == EAGAIN ? PUMPED_WAIT : PUMPED_FAILED;
 		w->in_pipe -= (size_t)n;
 	}
 	while (w->held_len) {

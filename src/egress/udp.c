@@ -203,6 +203,15 @@ static uint16_t source_port(const struct sockaddr_storage *from)
 						: ((const struct sockaddr_in6 *)from)->sin6_port);
 }
 
+/* While there are sessions. */
+static void wake(struct udp *u)
+{
+	const struct timeval later = {.tv_sec = 5};
+
+	if (u->nsessions && !evtimer_pending(u->timer, NULL))
+		event_add(u->timer, &later);
+}
+
 static struct session *session_new(struct port *p, const struct sockaddr_storage *from,
 				   socklen_t len)
 {
@@ -252,6 +261,7 @@ static struct session *session_new(struct port *p, const struct sockaddr_storage
 	f->carried = s;
 	TAILQ_INSERT_TAIL(&u->sessions, s, entry);
 	u->nsessions++;
+	wake(u);
 	s->dial = flow_dial(f, on_dialled, s);
 	if (!s->dial) {
 		end(s, EGRESS_UNREACHABLE, "out of memory");
@@ -418,11 +428,11 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	while ((s = TAILQ_FIRST(&u->sessions)) && now_us - s->heard_us >= IDLE_S * 1000000ull)
 		end(s, EGRESS_ALLOWED, NULL);
+	wake(u);
 }
 
 int udp_new(struct egress *e, struct udp **ret)
 {
-	const struct timeval every = {.tv_sec = 5};
 	struct udp *u = calloc(1, sizeof(*u));
 
 	if (!u)
@@ -431,8 +441,8 @@ int udp_new(struct egress *e, struct udp **ret)
 	TAILQ_INIT(&u->sessions);
 	for (size_t i = 0; i < ARRAY_SIZE(u->ports); i++)
 		u->ports[i].fd = -1;
-	u->timer = event_new(e->base, -1, EV_PERSIST, on_timer, u);
-	if (!u->timer || event_add(u->timer, &every) < 0) {
+	u->timer = evtimer_new(e->base, on_timer, u);
+	if (!u->timer) {
 		udp_free(u);
 		return -ENOMEM;
 	}
