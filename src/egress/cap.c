@@ -121,6 +121,11 @@ int caps_account(struct caps *c, int rule, uint64_t bytes)
 	return reached(&c->box) || reached(r) ? -EDQUOT : 0;
 }
 
+bool caps_reached(const struct caps *c, int rule)
+{
+	return reached(&c->box) || reached(cap_of(c, rule));
+}
+
 uint64_t caps_pause_us(const struct caps *c, int rule)
 {
 	const struct cap *r = cap_of(c, rule);

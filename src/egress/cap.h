@@ -1,6 +1,7 @@
 /* Caps on bytes: of the box and of each rule, a second and of the whole run. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "policy/network.h"
@@ -16,6 +17,8 @@ int caps_rules(struct caps *c, const struct policy_network *before,
 
 /* rule: an index, or -1: only the box's caps. 0, or -EDQUOT: a cap on all bytes is reached. */
 int caps_account(struct caps *c, int rule, uint64_t bytes) _must_check_;
+/* Is a cap on all bytes reached already? Then nothing more is begun. */
+bool caps_reached(const struct caps *c, int rule);
 /* For how long nothing should be moved. */
 uint64_t caps_pause_us(const struct caps *c, int rule);
 /* Which cap is reached, in words; static. */

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "egress/cap.h"
 #include "egress/flow.h"
 #include "egress/resolve.h"
 #include "egress/route.h"
@@ -38,6 +39,7 @@ struct attempt {
 struct dial {
 	struct egress *e;
 	char host[NETWORK_HOST_MAX + 1];
+	int family; /* of a literal address */
 	uint16_t port;
 	int rule;
 	enum network_protocol protocol;
@@ -51,7 +53,9 @@ struct dial {
 	struct attempt attempts[ATTEMPTS_MAX];
 	size_t nattempts, running;
 	struct event *timer, *done;
+	unsigned changes;	       /* of the rules, when `rule` was asked for */
 	uint64_t deadline_us, next_us; /* 0: no next attempt is due */
+	uint64_t hold_us;	       /* until then nothing is connected: a rate is used up */
 	bool resolution_over, finished;
 	struct dial_result result;
 	int error;	   /* of the last attempt */
@@ -61,6 +65,26 @@ struct dial {
 static void advance(struct dial *d);
 
 /* ---------------------------------------------------------------- the check */
+
+/* The rules may have been changed since the caller asked; its index is of the old ones then. */
+static bool still_allowed(struct dial *d)
+{
+	const struct network_question ask = {
+		.host = d->host[0] ? d->host : NULL,
+		.family = d->family,
+		.address = d->host[0] ? NULL : &d->found[d->family == AF_INET].address[0],
+		.port = d->port,
+		.protocol = d->protocol,
+	};
+	struct network_answer said;
+
+	if (d->changes == d->e->changes)
+		return true;
+	said = network_ask(d->e->config->network, &ask);
+	d->changes = d->e->changes;
+	d->rule = said.rule;
+	return said.allowed;
+}
 
 /* The rule that names this address itself, if one does: of a literal one the rule that allows it;
  * of a name's the name's own, if it says where its addresses lie, or one for the address alone. */
@@ -170,6 +194,14 @@ static void finish(struct dial *d)
 	event_del(d->timer);
 	/* Never from within the caller's own call. */
 	event_active(d->done, EV_TIMEOUT, 0);
+}
+
+static void finish_blocked(struct dial *d, const char *why)
+{
+	d->result.fd = -1;
+	d->result.outcome = EGRESS_BLOCKED;
+	snprintf(d->result.detail, sizeof(d->result.detail), "%s", why);
+	finish(d);
 }
 
 static void finish_failed(struct dial *d)
@@ -376,6 +408,19 @@ static void advance(struct dial *d)
 	if (d->next_us && now_us < d->next_us && d->running)
 		goto wait;
 	d->next_us = 0;
+	if (now_us < d->hold_us) {
+		d->next_us = d->hold_us;
+		goto wait;
+	}
+	if (!still_allowed(d)) {
+		finish_blocked(d, "the rules were changed");
+		return;
+	}
+	/* Each connection moves something before it is counted: many would be a way around. */
+	if (caps_reached(d->e->caps, d->rule)) {
+		finish_blocked(d, caps_quota_detail(d->e->caps, d->rule));
+		return;
+	}
 	while (d->nattempts < ATTEMPTS_MAX && next_address(d, &family, &address)) {
 		if (!attempt(d, family, &address))
 			continue;
@@ -428,7 +473,9 @@ struct dial *dial_start(struct egress *e, const struct dial_target *to, dial_cb 
 	d->cb = cb;
 	d->arg = arg;
 	d->result.fd = -1;
-	d->deadline_us = clock_mono_us() + DEADLINE_MS * 1000ull;
+	d->changes = e->changes;
+	d->hold_us = clock_mono_us() + caps_pause_us(e->caps, d->rule);
+	d->deadline_us = d->hold_us + DEADLINE_MS * 1000ull;
 	d->timer = evtimer_new(e->base, on_timer, d);
 	d->done = event_new(e->base, -1, 0, on_done, d);
 	if (!d->timer || !d->done) {
@@ -438,6 +485,7 @@ struct dial *dial_start(struct egress *e, const struct dial_target *to, dial_cb 
 	if (!to->host) {
 		int i = to->family == AF_INET;
 
+		d->family = to->family;
 		d->answered[0] = d->answered[1] = true;
 		d->found[i] = (struct resolve_result){.family = to->family, .n = 1};
 		d->turn = i;

@@ -10,6 +10,7 @@
 struct egress {
 	struct event_base *base;
 	struct config *config;
+	unsigned changes;	      /* of the rules: what keeps a rule's index asks anew */
 	int control;		      /* to the supervisor; SOCK_SEQPACKET */
 	int sockets[EGRESS_NSOCKETS]; /* -1: closed, or taken */
 	int route;		      /* route.h */

@@ -205,6 +205,11 @@ const char *flow_quota_detail(const struct flow *f)
 	return caps_quota_detail(f->e->caps, f->rule);
 }
 
+bool flow_quota_reached(const struct flow *f)
+{
+	return caps_reached(f->e->caps, f->rule);
+}
+
 uint64_t flow_pause_us(const struct flow *f)
 {
 	return caps_pause_us(f->e->caps, f->rule);
@@ -217,13 +222,28 @@ static void drop(struct flow *f)
 	f->carrier = NULL;
 }
 
+/* A name may still be allowed, but not where it led. */
+static bool reached_is_allowed(const struct flow *f)
+{
+	int family = strchr(f->dialled, ':') ? AF_INET6 : AF_INET;
+	struct in6_addr address;
+
+	if (!f->host[0] || f->door == FLOW_FORWARD || f->door == FLOW_INBOUND ||
+	    inet_pton(family, f->dialled, &address) != 1)
+		return true;
+	return network_may_dial(f->e->config->network, f->rule, family, &address, f->port,
+				f->protocol);
+}
+
 void flows_recheck(struct egress *e)
 {
 	struct flow *f, *next;
 
 	for (f = TAILQ_FIRST(&e->flows->all); f; f = next) {
 		next = TAILQ_NEXT(f, entry);
-		if (f->carrier && f->carrier->covered ? f->carrier->covered(f) : flow_covered(f))
+		if ((f->carrier && f->carrier->covered ? f->carrier->covered(f)
+						       : flow_covered(f)) &&
+		    reached_is_allowed(f))
 			continue;
 		drop(f);
 		flow_end(f, EGRESS_BLOCKED, "the rules were changed");

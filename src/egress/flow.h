@@ -81,6 +81,8 @@ void flow_refuse(struct flow *f, int rule, const char *detail);
  * the box on all bytes is reached; the caller ends the flow with what flow_quota_detail() says. */
 int flow_account(struct flow *f, uint64_t out, uint64_t in) _must_check_;
 const char *flow_quota_detail(const struct flow *f);
+/* Was it reached before, by other flows? */
+bool flow_quota_reached(const struct flow *f);
 /* How long to leave off reading, so that the rates are kept; 0: go on. Ask after flow_account(). */
 uint64_t flow_pause_us(const struct flow *f);
 

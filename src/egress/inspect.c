@@ -30,7 +30,7 @@ struct inspection {
 	struct network_answer tcp, tls, http;
 	bool intercepts;
 	int rule; /* that refuses, if nothing is allowed */
-	bool seen;
+	unsigned changes;
 };
 
 static void done(struct inspection *i)
@@ -60,6 +60,14 @@ static bool covered(struct flow *f)
 	i->http = flow_ask(f, NETWORK_HTTP);
 	i->intercepts = f->host[0] && network_intercepts(f->e->config->network, f->host, f->port);
 	f->rule = -1;
+	/* A proxy's client has somebody there already, whom the rules then in force let be dialled.
+	 * Nothing has been said to it. */
+	if (i->changes != f->e->changes) {
+		close_fd(&f->upstream);
+		f->dialled[0] = '\0';
+	}
+	i->changes = f->e->changes;
+	i->rule = i->tls.rule >= 0 ? i->tls.rule : i->http.rule >= 0 ? i->http.rule : i->tcp.rule;
 	return !before || i->tcp.allowed || i->tls.allowed || i->http.allowed;
 }
 
@@ -399,10 +407,10 @@ void inspect_start(struct flow *f)
 		return;
 	}
 	i->f = f;
+	i->changes = f->e->changes;
 	f->carrier = &inspecting;
 	f->carried = i;
 	(void)covered(f);
-	i->rule = i->tls.rule >= 0 ? i->tls.rule : i->http.rule >= 0 ? i->http.rule : i->tcp.rule;
 	if (i->tcp.allowed && !i->intercepts) {
 		relay(i, NETWORK_TCP, i->tcp.rule);
 		return;

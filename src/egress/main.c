@@ -173,6 +173,7 @@ static int change_rules(struct egress *e, int memfd, struct pale_err *err)
 		policy_free(now);
 		return r;
 	}
+	e->changes++;
 	(void)!say(EGRESS_TAKEN, NULL);
 	flows_recheck(e);
 	policy_free(before);

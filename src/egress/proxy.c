@@ -86,7 +86,12 @@ static bool covered(struct flow *f)
 {
 	struct network_answer said;
 
-	return (!f->host[0] && !f->family) || any_allowed(f, &said);
+	if (!f->host[0] && !f->family)
+		return true;
+	if (!any_allowed(f, &said))
+		return false;
+	f->rule = said.rule;
+	return true;
 }
 
 static const struct flow_carrier shaking = {.drop = drop, .covered = covered};

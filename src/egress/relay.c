@@ -247,10 +247,16 @@ static void pump(struct direction *w)
 	bool quota = false;
 
 	for (int round = 0; round < ROUNDS && p == PUMPED_AGAIN; round++) {
+		uint64_t pause_us;
 		size_t moved = 0;
 
 		if (pending(w) && (p = put_pending(w)) != PUMPED_AGAIN)
 			break;
+		/* Also what other flows have moved counts, and before this one moves anything. */
+		quota = quota || flow_quota_reached(r->f);
+		pause_us = flow_pause_us(r->f);
+		if (pause_us)
+			pause_both(r, pause_us);
 		if (w->eof || quota || r->paused)
 			break;
 		if (w->bulk && pipe_lend(&w->pipe))
@@ -260,11 +266,6 @@ static void pump(struct direction *w)
 		if (!moved)
 			continue;
 		quota = flow_account(r->f, w->outwards ? moved : 0, w->outwards ? 0 : moved) < 0;
-
-		uint64_t pause_us = flow_pause_us(r->f);
-
-		if (pause_us)
-			pause_both(r, pause_us);
 	}
 	if (p == PUMPED_FAILED) {
 		end(r, EGRESS_ALLOWED, strerrorname_np(errno));

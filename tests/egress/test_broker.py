@@ -492,6 +492,31 @@ def caps():
 
 
 @case
+def caps_of_many():
+    """Many short connections are no way around a cap."""
+    r = run({"allow": [{**ECHO, "bytes": "1MiB"}]}, """
+        for i in range(60):
+            s = dial("echo.example.com", 7)
+            try:
+                s.sendall(bytes(60000)); s.shutdown(socket.SHUT_WR); all_of(s)
+            except OSError: pass
+    """)
+    moved = sum(e["out"] + e["in"] for e in r.told(what="connection"))
+    check("a cap on bytes is one on all connections together", r.code == 0 and (1 << 20) <= moved < (3 << 19), (moved, r))
+    check("and those that are refused for it are told", "cap on bytes" in str(r.told(outcome="blocked")), r)
+    r = run({"allow": [{**ECHO, "rate": "128KiB"}]}, """
+        start = time.time()
+        while time.time() - start < 3:
+            s = dial("echo.example.com", 7)
+            try: s.sendall(bytes(60000)); time.sleep(0.02)
+            except OSError: pass
+            s.close()
+    """)
+    moved = sum(e["out"] + e["in"] for e in r.told(what="connection"))
+    check("and a rate on their rate", r.code == 0 and 0 < moved < 5 * (128 << 10), (moved, r))
+
+
+@case
 def changes():
     box = netbox.Box(world, NETBOX, BROKER, {"allow": [ECHO, {**SMTP, "port": 7, "host": "other.example.com"}]}, """
         a = dial("echo.example.com", 7); b = dial("other.example.com", 7)
@@ -512,6 +537,35 @@ def changes():
     same("new rules: what they don't allow ends, what they do goes on, what is new is there, what is gone is gone",
          lines, ["ready", '"<reset>"', '"2"', '"3"', '"gaierror"'])
     check("told as ended by the change", "rules were changed" in str(r.one(outcome="blocked", host="echo.example.com", what="connection")), r)
+
+
+@case
+def address_denied_meanwhile():
+    box = netbox.Box(world, NETBOX, BROKER, {"allow": [ECHO]}, """
+        a = dial("echo.example.com", 7); a.sendall(b"1"); a.recv(1)
+        print("ready", flush=True)
+        say(all_of(a).decode())
+    """)
+    box.until(lambda: '"allowed","what":"lookup"' in box.lines(), "lookup")
+    import time
+    time.sleep(0.5)
+    box.change({"allow": [ECHO], "deny": [{"address": "93.184.216.27"}, {"address": "2606:2800:220:1::1b"}]})
+    r = box.end()
+    same("an address that is denied ends what goes there by a name", r.out.splitlines(), ["ready", '"<reset>"'])
+
+
+@case
+def addresses_by_proxy():
+    r = run({"allow": [{"address": "93.184.216.10", "port": 80, "protocol": "http"},
+                       {"address": "0.0.0.0/0", "port": 8081, "protocol": "http"}]}, ["sh", "-c", """
+        for url in 93.184.216.10/ 93.184.216.11/ 127.0.0.1:8081/; do
+            curl -sS -m 10 -o /dev/null -w '%{http_code}\n' -x http://127.0.0.1:3128 http://$url
+        done"""])
+    same("a proxy's client asks for an address", r.out.split()[:2], ["200", "403"])
+    for address, outcome in (("93.184.216.10", "allowed"), ("93.184.216.11", "blocked"), ("127.0.0.1", "blocked")):
+        e = r.one(what="request", address=address)
+        check(f"which is told as one, with its client: {address}", e.get("outcome") == outcome and e.get("host") == "" and
+              e.get("source_port"), e)
 
 
 @case

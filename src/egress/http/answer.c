@@ -90,7 +90,7 @@ int answer_make(struct carry *y, const struct exchange *x, struct answer *a)
 	*a = (struct answer){.status = v->status, .reason = reason(v->status)};
 	a->body = BUF_INIT(BODY_MAX);
 	a->type = json ? "application/json" : "text/plain; charset=utf-8";
-	a->policy = v->outcome != EGRESS_UNREACHABLE && v->status != 502;
+	a->policy = v->outcome != EGRESS_UNREACHABLE;
 	if (!a->policy)
 		e = write_failure(&a->body, y, x, json);
 	else if (v->status != 403)

@@ -387,6 +387,7 @@ void exchange_tell(struct carry *y, struct exchange *x)
 {
 	struct egress_event ev = {.what = EGRESS_REQUEST, .count = 1};
 	const char *method = head_text(&x->request, x->request.method);
+	const char *whom = x->host[0] ? x->host : y->name;
 
 	if (x->told)
 		return;
@@ -402,10 +403,13 @@ void exchange_tell(struct carry *y, struct exchange *x)
 	ev.bytes_out = x->out;
 	ev.bytes_in = x->in;
 	ev.duration_us = x->started_us ? clock_mono_us() - x->started_us : 0;
-	if (x->host[0])
-		EVENT_TEXT(ev.host, x->host);
+	/* What a proxy's client asks for may be nobody. */
+	if (!x->host[0] && y->f->door == FLOW_FORWARD)
+		whom = "";
+	if (x->host[0] ? x->family : y->name_is_address)
+		EVENT_TEXT(ev.address, whom);
 	else
-		EVENT_TEXT(ev.host, y->name);
+		EVENT_TEXT(ev.host, whom);
 	if (!x->verdict.status)
 		EVENT_TEXT(ev.address, y->f->dialled);
 	EVENT_TEXT(ev.sni, y->f->sni);
