@@ -98,6 +98,25 @@ static bool is_inside(const struct target *t)
 		       : in_range(t, EGRESS_OWN6, 128) || in_range(t, EGRESS_SYNTHETIC6, 112);
 }
 
+/* Something to an address that stands for a name, at a port that no rule for datagrams has: no
+ * socket of the broker's is there to tell of it. */
+static bool is_lost(const struct policy_network *network, const struct target *t)
+{
+	bool stands = t->family == AF_INET ? in_range(t, EGRESS_SYNTHETIC4, 16)
+					   : in_range(t, EGRESS_SYNTHETIC6, 112);
+
+	for (size_t i = 0; stands && i < network->nrules; i++) {
+		const struct network_rule *r = &network->rules[i];
+
+		if (r->deny || !r->host || !(r->protocols & NETWORK_UDP))
+			continue;
+		for (size_t j = 0; j < r->nports; j++)
+			if (t->port >= r->ports[j].first && t->port <= r->ports[j].last)
+				return false;
+	}
+	return stands;
+}
+
 static bool is_covered(const struct policy_network *network, const struct target *t,
 		       const char *protocol)
 {
@@ -154,6 +173,8 @@ static int tell(struct notify_call *call, const struct policy_network *network, 
 		if (t.port == 53)
 			return 0;
 		protocol = notify_read_protocol(call->pid, fd);
+		if (!connects && strcmp(protocol, "udp") == 0 && is_lost(network, &t))
+			inside = false;
 		if (inside || is_covered(network, &t, protocol)) {
 			notify_connects(call, fd);
 			return 0;

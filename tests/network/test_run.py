@@ -135,6 +135,29 @@ def told():
 
 
 @case
+def lost_datagrams():
+    """To a port of an allowed name that no rule for udp has: nobody is there to answer, so the call says it."""
+    r = run([PYTHON, "-c", """
+import socket, time
+for family in (socket.AF_INET, socket.AF_INET6):
+    s, to = socket.socket(family, socket.SOCK_DGRAM), socket.getaddrinfo("www.example.com", 443, family)[0][4]
+    try:
+        s.sendto(b"x", to)
+        print("sent")
+    except OSError as e:
+        print(e.strerror)
+a, b = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+b.bind(("10.0.2.100", 4433))
+a.sendto(b"own", ("10.0.2.100", 4433))
+print(b.recv(9).decode())
+"""])
+    same("a datagram to a name's other port is refused at once, one of the box's own is not",
+         r.json.get("stdout", "").split("\n"), ["Permission denied", "Permission denied", "own", ""])
+    same("and told", sorted(e["address"][:6] for e in find(r.json.get("blocked", []), kind="network", port=443, protocol="udp")),
+         ["198.18", "fd5b:a"])
+
+
+@case
 def literal():
     r = run(attempts("93.184.216.10:8080"))
     check("an address that a rule covers is reached", "answered" in r.json.get("stdout", ""), r.stdout + r.stderr)
