@@ -298,6 +298,8 @@ int main(void)
 	struct pale_err err;
 
 	prctl(PR_SET_NAME, "pale-egress");
+	/* Before the first secret is read, and again when the ids have changed (lock.c). */
+	prctl(PR_SET_DUMPABLE, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(e.sockets); i++)
 		e.sockets[i] = -1;
 	if (start(&e, &err) < 0) {

@@ -382,7 +382,8 @@ static const char *problem_of(int status)
 	case ARES_ENOTFOUND: return "the name does not exist";
 	case ARES_ENODATA: return "the name has no address";
 	case ARES_ETIMEOUT: return "the resolver does not answer";
-	case ARES_ECONNREFUSED: return "no resolver can be reached";
+	/* Also where each of them answers with an error: c-ares asks the next then, and forgets. */
+	case ARES_ECONNREFUSED: return "no resolver can be reached, or all answer with an error";
 	case ARES_ESERVFAIL: return "the resolver failed (SERVFAIL)";
 	case ARES_EREFUSED: return "the resolver refused";
 	default: return "the name cannot be resolved";

@@ -97,6 +97,9 @@ class Server:
                         continue
                     if path == "/hints":
                         c.send_headers(i, [(":status", "103"), ("link", "</a.css>")])
+                    if path == "/hints-without-end":
+                        for _ in range(100):
+                            c.send_headers(i, [(":status", "103"), ("link", "</a.css>")])
                     if path == "/slow":
                         continue
                     c.send_headers(i, [(":status", "200"), ("content-type", "application/json")])

@@ -71,6 +71,7 @@ def requests_and_answers():
         status, body, _ = c.get("/big?3000000", scheme=scheme)
         same(f"{name}: a large answer", (status, len(body)), (200, 3000000))
         same(f"{name}: a stream that the server resets", c.get("/reset", scheme=scheme)[0], "reset 11")
+        same(f"{name}: interim answers without end", c.get("/hints-without-end", scheme=scheme)[0], "reset 2")
         open_streams = {c.request("/echo", scheme=scheme) for _ in range(50)}
         for e in c.read(lambda e: not open_streams):
             if isinstance(e, h2.events.StreamEnded):
@@ -87,6 +88,8 @@ def what_is_not_for_this_host():
             ("a Host that differs", {"extra": [("host", "evil.example.net")]}, 400),
             ("another scheme", {"scheme": "http"}, 400),
             ("a method that no rule has", {"method": "DELETE"}, 403),
+            ("a method in small letters", {"method": "get"}, 400),
+            ("many headers for another method", {"method": "POST", "extra": [("x-http-method-override", "POST")] * 5}, 400),
             ("an encoded dot segment", {"path": "/a/%2e%2e/private/x"}, 400),
             ("another method in a header", {"method": "POST", "extra": [("x-http-method-override", "DELETE")]}, 403)):
         c = Client(door, "tls")

@@ -112,6 +112,7 @@ def placeholders_elsewhere_are_refused():
             ("a body", dict(body=b'{"a": "' + API.encode() + b'"}')),
             ("a body in chunks", dict(chunks=[API[:11].encode(), API[11:].encode()])),
             ("a body in small chunks", dict(chunks=[bytes([b]) for b in b"xx" + API.encode()])),
+            ("a body, each byte percent-encoded", dict(body=b"x=" + "".join(f"%{b:02x}" for b in API.encode()).encode())),
             ("a body, base64", dict(body=b"data=" + shifted[0])),
             ("a body, base64 shifted", dict(body=b"data=" + shifted[1])),
             ("a body, base64 shifted by two", dict(body=b"data=" + shifted[2])),

@@ -243,8 +243,14 @@ static bool check_rules(struct carry *y, struct exchange *x)
 	char path[NETWORK_PATH_MAX], method[40], detail[160];
 	const char *why;
 	struct network_answer a;
+	unsigned n = 0;
 
 	upper(method, sizeof(method), head_text(&x->request, x->request.method));
+	/* "get": a server may take it for GET, or for anything. */
+	if (strcmp(method, head_text(&x->request, x->request.method)) != 0) {
+		block(x, 400, "the method is too long or not in capital letters");
+		return false;
+	}
 	if (!plain_path(y, x, path, sizeof(path), &why)) {
 		snprintf(detail, sizeof(detail), "the path can be read in two ways: %.100s", why);
 		block(x, 400, detail);
@@ -260,6 +266,11 @@ static bool check_rules(struct carry *y, struct exchange *x)
 		for (size_t k = 0; k < ARRAY_SIZE(overrides); k++) {
 			if (!head_is(&x->request, i, overrides[k]))
 				continue;
+			/* Each is a look at all rules, which is not for nothing. */
+			if (++n > 4) {
+				block(x, 400, "too many headers that ask for another method");
+				return false;
+			}
 			upper(method, sizeof(method), head_value(&x->request, i));
 			a = ask(y, x, method, path);
 			if (a.allowed)

@@ -340,6 +340,13 @@ static bool send_both(struct carry *y)
 	return ok;
 }
 
+/* Heads, resets and the like are not counted by flow control: a side that does not take them would
+ * have the other's gathered here. */
+static bool is_behind(nghttp2_session *to)
+{
+	return nghttp2_session_get_outbound_queue_size(to) > H2_QUEUE_MAX;
+}
+
 static void pump(struct carry *y)
 {
 	struct h2 *s = y->h2;
@@ -374,7 +381,7 @@ static void pump(struct carry *y)
 		carry_linger(y);
 		return;
 	}
-	carry_interest(y, true, true);
+	carry_interest(y, !s->server || !is_behind(s->server), !is_behind(s->client));
 }
 
 static void h2_free(struct carry *y)

@@ -8,6 +8,8 @@
 
 #define H2_STREAMS		100
 #define H2_HEADS		(1u << 20) /* of all requests that are open */
+#define H2_INTERIM_MAX		16	   /* 1xx answers to one request */
+#define H2_QUEUE_MAX		1000 /* frames that wait: then no more is read that makes some */
 /* How much of bodies may wait here: for one stream, and for all streams of the connection. The
  * server is far away, the client is not. */
 #define H2_CLIENT_STREAM_WINDOW (256 << 10)
@@ -31,6 +33,7 @@ struct h2_stream {
 	struct head answer;
 	struct h2_way up, down;
 	struct mask mask;
+	unsigned interim; /* answers before the one that counts */
 	size_t head_bytes;
 	bool dropped;	/* the server's part: nothing of it counts any more */
 	bool began;	/* the request's head is complete */

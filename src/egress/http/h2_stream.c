@@ -66,6 +66,12 @@ struct fields {
 	size_t n;
 };
 
+/* What authenticates is not to be found out by guesses at a table's contents (RFC 7541, 7.1). */
+static void unguessed(struct fields *f)
+{
+	f->nv[f->n - 1].flags = NGHTTP2_NV_FLAG_NO_INDEX;
+}
+
 static void field(struct fields *f, const char *name, size_t name_len, const char *value,
 		  size_t value_len)
 {
@@ -74,10 +80,8 @@ static void field(struct fields *f, const char *name, size_t name_len, const cha
 				     .namelen = name_len,
 				     .value = (uint8_t *)(uintptr_t)value,
 				     .valuelen = value_len};
-	/* What authenticates is not to be found out by guesses at a table's contents (RFC 7541,
-	 * 7.1). */
 	if (name_len == 13 && memcmp(name, "authorization", 13) == 0)
-		f->nv[f->n - 1].flags = NGHTTP2_NV_FLAG_NO_INDEX;
+		unguessed(f);
 }
 
 static void pseudo(struct fields *f, const char *name, const char *value)
@@ -87,9 +91,12 @@ static void pseudo(struct fields *f, const char *name, const char *value)
 
 static void fields_of(struct fields *f, const struct head *h)
 {
-	for (size_t i = 0; i < h->nfields; i++)
+	for (size_t i = 0; i < h->nfields; i++) {
 		field(f, head_name(h, i), h->fields[i].name_len, head_value(h, i),
 		      h->fields[i].value_len);
+		if (h->fields[i].secret)
+			unguessed(f);
+	}
 }
 
 /* ---------------------------------------------------------------- bodies */
@@ -254,6 +261,8 @@ static bool submit_request(struct h2_stream *st, bool body)
 	if (authority)
 		pseudo(&f, ":authority", authority);
 	pseudo(&f, ":path", head_text(h, h->target));
+	if (h->target_secret)
+		unguessed(&f);
 	fields_of(&f, h);
 	st->server_id = nghttp2_submit_request(s->server, NULL, f.nv, f.n, body ? &from : NULL, st);
 	return st->server_id > 0;
@@ -328,6 +337,11 @@ bool h2_got_answer(struct h2_stream *st, bool end)
 	if (st->x.verdict.status)
 		return h2_answer_verdict(st);
 	if (h->status < 200) {
+		/* Flow control does not count them. */
+		if (++st->interim > H2_INTERIM_MAX) {
+			EVENT_TEXT(st->x.verdict.detail, "too many interim answers");
+			return h2_fail(st, NGHTTP2_INTERNAL_ERROR);
+		}
 		snprintf(status, sizeof(status), "%u", h->status);
 		pseudo(&f, ":status", status);
 		fields_of(&f, h);

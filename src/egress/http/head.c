@@ -13,6 +13,7 @@ void head_init(struct head *h)
 {
 	h->text = BUF_INIT(HEAD_MAX_BYTES);
 	h->method = h->target = h->scheme = h->authority = h->reason = 0;
+	h->target_secret = false;
 	h->status = 0;
 	h->minor = 1;
 	h->nfields = 0;

@@ -14,6 +14,7 @@
 /* Offsets into the text, where every string is NUL-terminated; no value has a NUL within. */
 struct head_field {
 	uint32_t name, name_len, value, value_len;
+	bool secret; /* there is the value of a secret in it */
 };
 
 struct head {
@@ -22,6 +23,7 @@ struct head {
 	uint32_t method, target, scheme, authority;
 	/* Of an answer: */
 	uint32_t reason;
+	bool target_secret;
 	unsigned status;
 	int minor; /* HTTP/1.minor */
 	size_t nfields;

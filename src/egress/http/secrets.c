@@ -177,6 +177,21 @@ static int add_value(struct secrets *s, const struct network_secret *from,
 	return 0;
 }
 
+/* Every byte as %XX, as nobody has to write a placeholder, who has nothing to hide. */
+static int forms_percent(struct forms *f, const char *v)
+{
+	int r = 0;
+
+	for (int upper = 0; upper < 2; upper++) {
+		struct buf *b = form_begin(f);
+
+		for (const char *c = v; r == 0 && *c; c++)
+			r = buf_addf(b, upper ? "%%%02X" : "%%%02x", (unsigned char)*c);
+		form_keep(f);
+	}
+	return r;
+}
+
 static int make_search(struct secrets *s, bool values, struct search **ret)
 {
 	_cleanup_free_ struct forms *f = calloc(s->n + 1, sizeof(*f));
@@ -186,6 +201,8 @@ static int make_search(struct secrets *s, bool values, struct search **ret)
 
 	for (size_t i = 0; r == 0 && i < s->n; i++) {
 		r = forms_make(&f[i], values ? s->secret[i].value : s->secret[i].placeholder);
+		if (r == 0 && !values)
+			r = forms_percent(&f[i], s->secret[i].placeholder);
 		for (size_t k = 0; r == 0 && k < f[i].n; k++) {
 			if (values)
 				s->value_len[n] = (uint16_t)f[i].form[k].len;
@@ -306,8 +323,10 @@ static int put_header(const struct secret *x, struct head *h)
 		if (!head_is(h, i, x->name))
 			continue;
 		r = replaced(&b, x, head_value(h, i), h->fields[i].value_len);
-		if (r > 0)
+		if (r > 0) {
 			r = head_set_value(h, i, b.data, b.len);
+			h->fields[i].secret = true;
+		}
 		if (r < 0)
 			return r;
 	}
@@ -335,6 +354,7 @@ static int put_basic(const struct secret *x, struct head *h)
 				r = encode_base64(&out, put.data, put.len, false);
 			if (r == 0)
 				r = head_set_value(h, i, out.data, out.len);
+			h->fields[i].secret = true;
 		}
 		if (r < 0)
 			return r;
@@ -380,6 +400,7 @@ static int put_query(const struct secret *x, struct head *h)
 	}
 	if (r == 0 && any)
 		r = head_store(h, out.data, out.len, &h->target);
+	h->target_secret = h->target_secret || any;
 	return r;
 }
 
