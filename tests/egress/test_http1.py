@@ -8,6 +8,8 @@ import sys
 import threading
 import time
 
+import warnings
+
 import tap
 import upstream
 from door import NAME, Door, Place, read_all, read_answer
@@ -24,6 +26,7 @@ network:
   - {host: api.example.com, paths: ["/private/**"], reason: "use the mirror"}
 """
 
+warnings.simplefilter("ignore")  # an old TLS version is tried on purpose
 place = Place()
 clear = upstream.serve()
 tls = upstream.serve(place.good)
@@ -318,6 +321,18 @@ def rules_that_change():
         door.rules(POLICY.replace("  - {host: api.example.com, protocol: http, port: 80}\n", ""))
         data = read_all(s)
         check("a request ends when its rule goes", b"data: 2" not in data, data)
+    door.rules(POLICY)
+
+
+@case
+def caps_on_bytes():
+    door.rules(POLICY.replace("network:", "network:\n  bytes: 300kB"))
+    with door.connect("clear") as s:
+        s.sendall(f"GET /big?2000000 HTTP/1.1\r\nHost: {NAME}\r\n\r\n".encode())
+        data = read_all(s)
+        check("an answer ends where the cap is, and not as if whole", len(data) < 1000000 and data.endswith(b"<reset>"), len(data))
+    same("and is told", door.event(path="/big?2000000")["status"], 200)
+    door.event("connection", outcome="blocked", detail="the cap on bytes is reached")
     door.rules(POLICY)
 
 

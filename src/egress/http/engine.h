@@ -54,6 +54,7 @@ struct carry {
 	struct dial *dial;
 	struct event *timer;
 	bool paused; /* for the rate */
+	bool idle;   /* nothing of the client's is on its way: what moves is only HTTP/2's own */
 	bool told;   /* a request's event */
 	uint64_t accounted_out, accounted_in, linger_from;
 	/* Why there is no server. */

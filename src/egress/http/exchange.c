@@ -342,6 +342,12 @@ void exchange_check(struct carry *y, struct exchange *x)
 	if (!check_rules(y, x))
 		return;
 	y->f->rule = x->verdict.rule;
+	/* A cap that is reached already is told in words; one that is reached within a body ends
+	 * the connection. */
+	if (flow_account(y->f, 0, 0) < 0) {
+		block(x, 403, flow_quota_detail(y->f));
+		return;
+	}
 	if (!check_secrets(y, x))
 		return;
 	head_drop_hops(h);

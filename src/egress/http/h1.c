@@ -478,6 +478,9 @@ static void h1_free(struct carry *y)
 
 	if (!s)
 		return;
+	/* One that was in its middle when a cap, new rules or a lack of memory ended the flow. */
+	if (s->x.request.method)
+		exchange_tell(y, &s->x);
 	exchange_done(&s->x);
 	head_done(&s->answer);
 	h1_chunks_done(&s->ask_chunks);

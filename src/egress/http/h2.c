@@ -351,6 +351,7 @@ static void pump(struct carry *y)
 {
 	struct h2 *s = y->h2;
 	struct conn *c = y->client;
+	struct h2_stream *st;
 	bool ok = true;
 
 	if (!s->broken)
@@ -367,6 +368,9 @@ static void pump(struct carry *y)
 				      NGHTTP2_NO_ERROR, NULL, 0);
 	}
 	(void)!send_both(y);
+	y->idle = true;
+	TAILQ_FOREACH(st, &s->streams, entry)
+	y->idle = y->idle && st->server_id <= 0;
 	if (!carry_account(y))
 		return;
 	if (c->failed || (c->eof && evbuffer_get_length(c->in) == 0)) {

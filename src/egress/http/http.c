@@ -193,7 +193,7 @@ bool carry_account(struct carry *y)
 	in = y->server->read_bytes - y->accounted_in;
 	y->accounted_out += out;
 	y->accounted_in += in;
-	if ((out || in) && flow_account(y->f, out, in) < 0) {
+	if ((out || in) && flow_account(y->f, out, in) < 0 && !y->idle) {
 		char detail[160];
 
 		EVENT_TEXT(detail, flow_quota_detail(y->f));
