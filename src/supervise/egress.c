@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -303,6 +304,13 @@ static bool event_sane(const struct broker *b, const struct egress_event *ev)
 	       ends(ev->path, sizeof(ev->path)) && ends(ev->detail, sizeof(ev->detail));
 }
 
+/* By descriptor: the program that we are a library of may have waited for it, and its number be
+ * another's. */
+static void kill_it(const struct broker *b)
+{
+	syscall(SYS_pidfd_send_signal, b->pidfd, SIGKILL, NULL, 0);
+}
+
 /* Each event is a line of the log: a broker that tells more than it can have seen is not ours any
  * more. */
 static bool too_much(struct broker *b)
@@ -328,7 +336,7 @@ static int died(struct broker *b, struct pale_err *err)
 
 	/* The end of its socket is not its own end: one that was taken over would have us wait. */
 	if (!b->ended && poll(&p, 1, DEATH_TIME_MS) == 0)
-		kill(b->pid, SIGKILL);
+		kill_it(b);
 	if (!b->ended && waitid(P_PIDFD, (id_t)b->pidfd, &info, WEXITED) == 0)
 		b->ended = true;
 	if (info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED)
@@ -498,12 +506,14 @@ void broker_finish(struct broker *b, void (*fn)(void *arg, const struct egress_e
 
 void broker_free(struct broker *b)
 {
+	siginfo_t info;
+
 	if (!b)
 		return;
 	/* Its socket's end would do, unless it stands still. */
 	if (b->pid > 0 && !b->ended) {
-		kill(b->pid, SIGKILL);
-		while (waitpid(b->pid, NULL, 0) < 0 && errno == EINTR)
+		kill_it(b);
+		while (waitid(P_PIDFD, (id_t)b->pidfd, &info, WEXITED) < 0 && errno == EINTR)
 			;
 	}
 	close_fd(&b->pidfd);

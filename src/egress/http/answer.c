@@ -59,8 +59,8 @@ static int write_fault(struct buf *b, const struct carry *y, const struct exchan
 
 	str_escape_into(detail, sizeof(detail), x->verdict.detail, strlen(x->verdict.detail));
 	if (json) {
-		json_t *j = json_pack("{s:s, s:b, s:s, s:s}", "error", "refused_request", "final",
-				      1, "host", host, "detail", detail);
+		json_t *j = json_pack("{s:s, s:s, s:b, s:s, s:s}", "error", "refused_request",
+				      "source", "pale", "final", 1, "host", host, "detail", detail);
 		_cleanup_free_ char *text = j ? json_dumps(j, JSON_INDENT(1)) : NULL;
 
 		json_decref(j);
