@@ -504,17 +504,24 @@ int door_new(const struct door_config *config, struct door **ret, struct pale_er
 	return r;
 }
 
-void door_free(struct door *d)
+void door_shut(struct door *d)
 {
-	if (!d)
-		return;
 	while (!TAILQ_EMPTY(&d->clients))
 		client_free(TAILQ_FIRST(&d->clients));
 	if (d->listener)
 		event_free(d->listener);
 	if (d->again)
 		event_free(d->again);
+	d->listener = d->again = NULL;
 	close_fd(&d->fd);
 	runtime_remove(&d->place);
+}
+
+void door_free(struct door *d)
+{
+	if (!d)
+		return;
+	door_shut(d);
+	runtime_done(&d->place);
 	free(d);
 }

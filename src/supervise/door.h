@@ -37,7 +37,9 @@ struct door_config {
 /* Makes the socket and listens. PALE_E_HOST: there is no place for it that can be trusted. */
 int door_new(const struct door_config *config, struct door **ret,
 	     struct pale_err *err) _must_check_;
-/* Closes every connection and removes the socket. */
+/* Closes every connection and removes the socket; nobody can come any more. */
+void door_shut(struct door *d);
+/* Waits until nothing is left of it. */
 void door_free(struct door *d);
 
 /* One command of the protocol. */
@@ -55,7 +57,6 @@ struct door_command {
 	const char *name;
 	unsigned states; /* enum door_state, in which it is permitted */
 	int (*run)(struct door_call *call, json_t **ret, struct pale_err *err);
-	const char *doc;
 };
 extern const struct door_command door_commands[]; /* door_commands.c; up to a row without a name */
 

@@ -58,10 +58,8 @@ static int network_change(struct door_call *call, json_t **ret, struct pale_err 
 }
 
 const struct door_command door_commands[] = {
-	{"info", DOOR_RUNNING | DOOR_ENDING, info,
-	 "what the box is, since when, with which limits, and what it has used so far"},
-	{"network.show", DOOR_RUNNING | DOOR_ENDING, network_show,
-	 "the rules in force, with their numbers and counters"},
-	{"network.change", DOOR_RUNNING, network_change, "adds and removes rules, all or none"},
+	{"info", DOOR_RUNNING | DOOR_ENDING, info},
+	{"network.show", DOOR_RUNNING | DOOR_ENDING, network_show},
+	{"network.change", DOOR_RUNNING, network_change},
 	{0},
 };

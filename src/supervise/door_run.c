@@ -115,6 +115,6 @@ int door_open(struct run *run, struct pale_err *err)
 
 void door_close(struct run *run)
 {
-	door_free(run->door);
-	run->door = NULL;
+	if (run->door)
+		door_shut(run->door);
 }

@@ -78,7 +78,8 @@ void limits_finish(struct run *run);
 /* caller.c: watches the caller's signals and commands. */
 int caller_watch(struct run *run, struct pale_err *err) _must_check_;
 
-/* door_run.c: opens the door of a run with a network, and closes it when the box is dead. */
+/* door_run.c: opens the door of a run with a network, and closes it when the box is dead (what is
+ * left of it goes with door_free()). */
 int door_open(struct run *run, struct pale_err *err) _must_check_;
 void door_close(struct run *run);
 

@@ -5,11 +5,14 @@
 #include "supervise/runtime.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 
 #include "audit/audit.h"
 #include "audit/state.h"
+#include "base/helper.h"
 #include "base/str.h"
 
 #define STAGE	  "supervise"
@@ -182,21 +185,58 @@ int runtime_make(const char *id, int run_fd, struct runtime *ret, struct pale_er
 	r.run = run_fd;
 	e = make_own(&r, err);
 	if (e < 0)
-		runtime_remove(&r);
+		runtime_done(&r);
 	else
 		*ret = r;
 	return e;
 }
 
+/* Whoever lets go of a directory last waits for the disk to forget it: 2 ms on ext4. */
+static int remove_directory(void *arg)
+{
+	const struct runtime *r = arg;
+	int e = unlinkat(r->parent, r->id, AT_REMOVEDIR) < 0 ? -errno : 0;
+
+	if (r->going >= 0)
+		close(r->going);
+	return e;
+}
+
+static bool on_disk(int dir)
+{
+	struct statfs fs;
+
+	return fstatfs(dir, &fs) == 0 && fs.f_type != TMPFS_MAGIC;
+}
+
 void runtime_remove(struct runtime *r)
 {
-	if (r->dir >= 0)
-		unlinkat(r->dir, RUNTIME_SOCKET, 0);
-	if (r->parent >= 0)
-		unlinkat(r->parent, r->id, AT_REMOVEDIR);
+	/* First: whoever follows the link finds the directory. */
 	if (r->run >= 0)
 		unlinkat(r->run, RUNTIME_LINK, 0);
-	close_fd(&r->dir);
+	r->run = -1;
+	if (r->parent < 0 || r->going >= 0)
+		return;
+	if (r->dir >= 0)
+		unlinkat(r->dir, RUNTIME_SOCKET, 0);
+	r->going = r->dir;
+	r->dir = -1;
+	if (r->going >= 0 && on_disk(r->going))
+		r->helper = malloc(sizeof(*r->helper));
+	if (r->helper && helper_start(r->helper, remove_directory, r) < 0) {
+		free(r->helper);
+		r->helper = NULL;
+	}
+	if (!r->helper)
+		(void)remove_directory(r);
+}
+
+void runtime_done(struct runtime *r)
+{
+	runtime_remove(r);
+	if (r->helper)
+		(void)helper_wait(r->helper);
+	free(r->helper);
 	close_fd(&r->parent);
 	*r = RUNTIME_NONE;
 }

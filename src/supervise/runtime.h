@@ -19,23 +19,30 @@
 #define RUNTIME_LINK	  "door"
 #define RUNTIME_PATH_SIZE 4096
 
+struct helper; /* base/helper.h */
+
 struct runtime {
-	int dir;     /* the box's directory, or -1 */
-	int parent;  /* the one that it is in, or -1 */
-	char id[32]; /* its name in there */
-	int run;     /* runs/<id>/ in the state directory, borrowed */
+	int dir;	       /* the box's directory, or -1 */
+	int parent;	       /* the one that it is in, or -1 */
+	int run;	       /* runs/<id>/ in the state directory, borrowed */
+	int going;	       /* dir, while it is being removed */
+	struct helper *helper; /* that removes it, or NULL */
+	char id[32];	       /* its name in parent */
 	char path[RUNTIME_PATH_SIZE];
 };
 
-#define RUNTIME_NONE ((struct runtime){.dir = -1, .parent = -1, .run = -1})
+#define RUNTIME_NONE ((struct runtime){.dir = -1, .parent = -1, .run = -1, .going = -1})
 
 /* Makes it for the run with this id, whose directory in the state directory is run_fd (borrowed
  * until runtime_remove()). PALE_E_HOST: something is there that others could have put there, or
  * that is in the way. */
 int runtime_make(const char *id, int run_fd, struct runtime *ret,
 		 struct pale_err *err) _must_check_;
-/* Removes the socket, the directory and the link, and closes. Of one that was not made, nothing. */
+/* Removes the socket and the link, and begins to remove the directory, which on a disk takes its
+ * time; *r must stay where it is. Of one that was not made, nothing. */
 void runtime_remove(struct runtime *r);
+/* Waits until it is gone, and closes. */
+void runtime_done(struct runtime *r);
 
 /* The directory of the run whose directory in the state directory is run_fd, if it has one and it
  * is the caller's alone: a descriptor. PALE_E_NOTFOUND: it has none. */

@@ -86,7 +86,7 @@ static void test_made(void **state)
 	dir = runtime_open(audit_id(entry), audit_dir_fd(entry), &err);
 	assert_true(dir >= 0);
 	close(dir);
-	runtime_remove(&r);
+	runtime_done(&r);
 	assert_true(lstat(path, &st) < 0);
 	assert_int_equal(runtime_open(audit_id(entry), audit_dir_fd(entry), &err),
 			 -PALE_E_NOTFOUND);
@@ -103,12 +103,12 @@ static void test_fallback(void **state)
 	if (make(&r, &err) < 0)
 		fail_msg("%s", err.message);
 	assert_non_null(strstr(r.path, "/state/run/"));
-	runtime_remove(&r);
+	runtime_done(&r);
 	/* A session that is over. */
 	setenv("XDG_RUNTIME_DIR", "/nonexistent/1000", 1);
 	if (make(&r, &err) < 0)
 		fail_msg("%s", err.message);
-	runtime_remove(&r);
+	runtime_done(&r);
 	setenv("XDG_RUNTIME_DIR", "run/1000", 1);
 	refused("absolute");
 }
