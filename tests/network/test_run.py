@@ -320,7 +320,7 @@ s.send(%s)
             f.write(FALSE_BROKER % (KIND["READY"], KIND["EVENT"], event % (host_at, host_at, send)))
         os.chmod(at, 0o755)
         r = run(["sleep", "20"], more={"PALE_EGRESS_PROGRAM": at})
-        check(f"a broker that says {what}: its box is ended", r.json.get("outcome") == "failed" and r.json["usage"]["wall_ms"] < 10000 and
+        check(f"a broker that says {what}: its box is ended", r.json.get("outcome") == "failed" and r.json.get("usage", {}).get("wall_ms", 0) < 10000 and
               "broker" in r.json["error"]["message"], r.stdout[-700:] + r.stderr)
     with open(at, "w") as f:
         f.write(FALSE_BROKER % (KIND["READY"], KIND["EVENT"], event % (host_at, host_at, "event(host=b'\\x1b[31mx\\xff\\\"\\n\\0', count=7)")))
