@@ -232,7 +232,8 @@ static int decide(struct notify_call *call)
 			call->answered = r == 0;
 			return r == -EFAULT ? EFAULT : 0;
 		} else if (notify_is_net(d->nr)) {
-			return notify_net(call, n->config.network);
+			return notify_net(call, n->config.network,
+					  n->config.profile != PROFILE_NESTED);
 		} else {
 			notify_file(call, n->config.root, n->mounts);
 		}

@@ -32,8 +32,8 @@ const char *notify_read_protocol(pid_t pid, int fd);
 ssize_t notify_read_link(pid_t pid, const char *name, char *ret, size_t size) _must_check_;
 
 /* notify_net.c and notify_file.c: call notify_report() for what is worth an event. */
-/* The errno to answer with, or 0: let it go on. */
-int notify_net(struct notify_call *call, const struct policy_network *network);
+/* The errno to answer with, or 0: let it go on. refuse: at once what no rule covers. */
+int notify_net(struct notify_call *call, const struct policy_network *network, bool refuse);
 void notify_file(struct notify_call *call, int root, const struct notify_mounts *mounts);
 bool notify_is_net(int nr);
 bool notify_is_output(int nr);

@@ -144,15 +144,23 @@ static void describe(const struct target *t, const union address *a, struct noti
 	ev->port = t->port;
 }
 
+struct rules {
+	const struct policy_network *network; /* or NULL */
+	bool refuse; /* not where nested sandboxes have networks of their own, whose addresses
+			these need not be */
+};
+
 /* EACCES for what is refused at once, else 0. */
-static int tell(struct notify_call *call, const struct policy_network *network, uint64_t address,
-		uint64_t len, bool connects)
+static int tell(struct notify_call *call, const struct rules *rules, uint64_t address, uint64_t len,
+		bool connects)
 {
+	const struct policy_network *network = rules->network;
 	union address a = {0};
 	struct notify_event *ev;
 	struct target t;
 	const char *protocol;
 	int fd = (int)call->args[0];
+	bool refused;
 
 	if (!address)
 		return 0;
@@ -191,37 +199,38 @@ static int tell(struct notify_call *call, const struct policy_network *network, 
 		ev->op = NOTIFY_OP_PROBE;
 	/* A peer for a datagram socket is how programs ask for their own address, and costs
 	 * nothing: what is then sent meets nobody. */
-	if (network && ev->op != NOTIFY_OP_PROBE)
+	refused = network && rules->refuse && ev->op != NOTIFY_OP_PROBE;
+	if (refused)
 		ev->error = EACCES;
 	notify_report(call, ev);
-	return network && ev->op != NOTIFY_OP_PROBE ? EACCES : 0;
+	return refused ? EACCES : 0;
 }
 
-static int tell_message(struct notify_call *call, const struct policy_network *network,
-			uint64_t message)
+static int tell_message(struct notify_call *call, const struct rules *rules, uint64_t message)
 {
 	struct msghdr m;
 
 	/* The layout is the box's own: its filter lets no other architecture's call come here. */
 	if (notify_read(call->pid, message, &m, offsetof(struct msghdr, msg_iov)) < 0)
 		return 0;
-	return tell(call, network, (uint64_t)(uintptr_t)m.msg_name, m.msg_namelen, false);
+	return tell(call, rules, (uint64_t)(uintptr_t)m.msg_name, m.msg_namelen, false);
 }
 
-int notify_net(struct notify_call *call, const struct policy_network *network)
+int notify_net(struct notify_call *call, const struct policy_network *network, bool refuse)
 {
+	const struct rules all = {network, refuse}, *rules = &all;
 	const uint64_t *args = call->args;
 	uint32_t messages;
 	int r = 0;
 
 	switch (call->nr) {
-	case SYS_connect: return tell(call, network, args[1], (uint32_t)args[2], true);
-	case SYS_sendto: return tell(call, network, args[4], (uint32_t)args[5], false);
-	case SYS_sendmsg: return tell_message(call, network, args[1]);
+	case SYS_connect: return tell(call, rules, args[1], (uint32_t)args[2], true);
+	case SYS_sendto: return tell(call, rules, args[4], (uint32_t)args[5], false);
+	case SYS_sendmsg: return tell_message(call, rules, args[1]);
 	case SYS_sendmmsg:
 		messages = (uint32_t)args[2];
 		for (uint32_t i = 0; i < messages && i < MAX_MESSAGES; i++) {
-			int one = tell_message(call, network, args[1] + i * sizeof(struct mmsghdr));
+			int one = tell_message(call, rules, args[1] + i * sizeof(struct mmsghdr));
 
 			r = r ? r : one;
 		}

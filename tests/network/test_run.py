@@ -165,6 +165,24 @@ def literal():
 
 
 @case
+def nested():
+    """A sandbox in the box may have a network of its own: there an address is none of the rules'."""
+    at = os.path.join(world.place, "nested.json")
+    with open(at, "w") as f:
+        json.dump({"pale": 1, "kernel": {"profile": "nested"}, "network": {"allow": ALLOW}}, f)
+    inner = ("import socket; l=socket.create_server(('10.9.9.9',80)); c=socket.create_connection(('10.9.9.9',80)); print('own')")
+    p = subprocess.run([pale, "run", "-p", at, "--", "unshare", "-Urn", "sh", "-c",
+                        f"ip link set lo up; ip addr add 10.9.9.9/32 dev lo; {PYTHON} -c \"{inner}\""], env=env, cwd=world.place,
+                       stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    check("a nested network's own address is reached", p.stdout == b"own\n", p.stdout + p.stderr)
+    ask = "import socket; s=socket.create_connection(('8.8.8.8',81)); s.sendall(b'GET / HTTP/1.0\\r\\n\\r\\n'); print(s.recv(12))"
+    p = subprocess.run([pale, "run", "-p", at, "--", PYTHON, "-c", ask], env=env, cwd=world.place, stdin=subprocess.DEVNULL,
+                       capture_output=True, timeout=60)
+    check("in the box itself what no rule covers is refused all the same", (b"403" in p.stdout or b"reset" in p.stderr) and
+          b'connect to "8.8.8.8"' in p.stderr, p.stdout + p.stderr)
+
+
+@case
 def own_address():
     r = run([PYTHON, "-c", "import socket; s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM); s.connect(('8.8.8.8',9)); print(s.getsockname()[0])"])
     check("a program can ask for its own address", r.json.get("stdout") == "10.0.2.100\n", r.stdout)
