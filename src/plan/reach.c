@@ -91,6 +91,15 @@ static void remember(int dir, enum nft_set set)
 		unlinkat(dir, name, 0);
 }
 
+void reach_forget(void)
+{
+	struct pale_err ignored;
+	_cleanup_close_ int dir = audit_state_dir(NULL, 0, &ignored);
+
+	if (dir >= 0)
+		unlinkat(dir, MEMORY, 0);
+}
+
 static int fail(int tproxy, int redirect, struct pale_err *err)
 {
 	char remedy[256];
@@ -113,9 +122,8 @@ static int fail(int tproxy, int redirect, struct pale_err *err)
 
 int reach_find(enum nft_set *ret, struct pale_err *err)
 {
-	char path[256];
 	struct pale_err ignored;
-	_cleanup_close_ int dir = audit_state_dir(path, sizeof(path), &ignored);
+	_cleanup_close_ int dir = audit_state_dir(NULL, 0, &ignored);
 	int errors[NFT_SETS];
 
 	if (dir >= 0 && remembered(dir, ret))

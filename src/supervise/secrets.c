@@ -84,10 +84,13 @@ static int read_value(struct value *v, int fd, int time_ms)
 	for (;;) {
 		struct pollfd p = {fd, POLLIN, 0};
 		uint64_t now = clock_mono_us();
+		int polled = now >= until ? 0 : poll(&p, 1, (int)((until - now) / 1000) + 1);
 		ssize_t n;
 
-		if (now >= until || poll(&p, 1, (int)((until - now) / 1000) + 1) == 0)
+		if (polled == 0)
 			return -ETIMEDOUT;
+		if (polled < 0)
+			continue; /* a signal: reading would wait without a limit */
 		n = read(fd, v->text + v->len, sizeof(v->text) - v->len);
 		if (n == 0)
 			return 0;
@@ -114,20 +117,29 @@ static int from_command(struct value *v, const struct network_secret *s, const c
 {
 	char *const argv[] = {(char[]){"sh"}, (char[]){"-c"}, (char *)(uintptr_t)line, NULL};
 	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
 	int ends[2], r, status = 0;
+	sigset_t broken_pipe;
 	pid_t pid = -1;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot make a pipe");
+	/* We ignore it; programs expect that they are ended by it. */
+	sigemptyset(&broken_pipe);
+	sigaddset(&broken_pipe, SIGPIPE);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setsigdefault(&attr, &broken_pipe);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
 	r = posix_spawn_file_actions_init(&actions);
 	if (r == 0) {
 		r = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
 		if (r == 0)
 			r = posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
 		if (r == 0)
-			r = posix_spawn(&pid, "/bin/sh", &actions, NULL, argv, environ);
+			r = posix_spawn(&pid, "/bin/sh", &actions, &attr, argv, environ);
 		posix_spawn_file_actions_destroy(&actions);
 	}
+	posix_spawnattr_destroy(&attr);
 	close(ends[1]);
 	if (r == 0) {
 		r = -read_value(v, ends[0], COMMAND_MS);

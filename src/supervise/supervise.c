@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "confine/seccomp.h"
 #include "init/protocol.h"
+#include "plan/reach.h"
 #include "supervise/run.h"
 #include "supervise/runtime.h"
 #include "supervise/trust.h"
@@ -715,6 +716,8 @@ int supervise_run(const struct supervise_request *req, struct result *ret, struc
 	if (r < 0) {
 		if (run.log)
 			write_failed_start(&run, err);
+		if (run.plan->network && strcmp(err->stage, "confine") == 0)
+			reach_forget();
 		clean_up(&run);
 		audit_free(run.log);
 		return r;
