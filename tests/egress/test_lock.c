@@ -143,7 +143,8 @@ static int try_setns(void)
 
 static int try_process_memory(void)
 {
-	struct iovec mine = {&mine, 1}, theirs = {&mine, 1};
+	char from = 'x', to;
+	struct iovec mine = {&to, 1}, theirs = {&from, 1};
 
 	return result(syscall(SYS_process_vm_readv, getpid(), &mine, 1, &theirs, 1, 0));
 }
