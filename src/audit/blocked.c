@@ -74,7 +74,8 @@ static void limit_target(struct row *row, const json_t *event)
 static void network_target(struct row *row, const json_t *event, bool exfiltration)
 {
 	const char *host = text_of(event, "host"), *call = text_of(event, "call"),
-		   *method = text_of(event, "method"), *rule = text_of(event, "rule");
+		   *method = text_of(event, "method"), *rule = text_of(event, "rule"),
+		   *detail = text_of(event, "detail");
 	char protocol[24], target[272], path[160], why[256];
 
 	escape(row->kind, sizeof(row->kind),
@@ -89,7 +90,9 @@ static void network_target(struct row *row, const json_t *event, bool exfiltrati
 		 strchr(target, ':') ? "%s%s[%s]:%lld%s" : "%s%s%s:%lld%s", protocol,
 		 *protocol ? " " : "", target,
 		 (long long)json_integer_value(json_object_get(event, "port")), path);
-	escape(why, sizeof(why), *rule ? rule : text_of(event, "detail"));
+	/* Refused in spite of a rule that allows: that rule is not why. */
+	escape(why, sizeof(why),
+	       *rule && (!*detail || strncmp(rule, "deny ", 5) == 0) ? rule : detail);
 	if (*why)
 		snprintf(row->target + strlen(row->target),
 			 sizeof(row->target) - strlen(row->target), " (%s)", why);

@@ -79,30 +79,46 @@ static void describe_blocked(const json_t *o, char *out, size_t size)
 		snprintf(out, size, "an attempt (%s)", kind);
 }
 
+/* Fit for a terminal as it is. */
+static bool is_clean(const char *s)
+{
+	for (; *s; s++)
+		if ((unsigned char)*s < 0x20 || (unsigned char)*s > 0x7e)
+			return false;
+	return true;
+}
+
 /* Which rule it was, and what would let it through: for attempts on the network. */
 static void explain_blocked(const json_t *o, char *out, size_t size)
 {
 	const char *kind = string_at(o, "kind"), *rule = string_at(o, "rule"),
 		   *reason = string_at(o, "reason"), *host = string_at(o, "host"),
-		   *protocol = string_at(o, "protocol");
+		   *protocol = string_at(o, "protocol"), *detail = string_at(o, "detail");
 	int port = (int)json_integer_value(json_object_get(o, "port"));
 	const char *method = string_at(o, "method");
 	bool refused = strcmp(kind, "network") == 0;
-	bool tls = !*protocol || strcmp(protocol, "tls") == 0;
+	/* TLS is what port 443 stands for; elsewhere a rule has to say it. */
+	bool plain = !*protocol || (strcmp(protocol, "tls") == 0 && port == 443);
 
 	*out = '\0';
+	if (!is_clean(detail))
+		detail = "";
 	if (strcmp(kind, "dns") == 0)
 		host = string_at(o, "name");
 	else if (!*host)
 		host = string_at(o, "address");
-	if (*rule)
+	/* Where the rules would have allowed it, what it was instead: "by the rule allow ..." says
+	 * nothing, and no further rule would help. */
+	if (*detail &&
+	    (strcmp(kind, "exfiltration") == 0 || (refused && strncmp(rule, "deny ", 5) != 0)))
+		snprintf(out, size, "%s%s%s%s%s", detail, *rule ? "; under the rule " : "",
+			 *rule ? QUOTED(rule) : "", *rule ? ", " : "", string_at(o, "where"));
+	else if (*rule)
 		snprintf(out, size, "by the rule %s, %s%s%s", QUOTED(rule), string_at(o, "where"),
 			 *reason ? ": " : "", reason);
-	else if (strcmp(kind, "exfiltration") == 0)
-		snprintf(out, size, "%s", string_at(o, "detail"));
 	else if (refused && port && *host)
 		snprintf(out, size, "no rule allows it; --allow '%s%s%s%s%s%s%s:%d' would", method,
-			 *method ? " " : "", tls ? "" : protocol, tls ? "" : "://",
+			 *method ? " " : "", plain ? "" : protocol, plain ? "" : "://",
 			 strchr(host, ':') ? "[" : "", host, strchr(host, ':') ? "]" : "", port);
 	else if (strcmp(kind, "dns") == 0 && *host)
 		snprintf(out, size, "no rule names it; --allow '%s' would", host);
@@ -140,6 +156,32 @@ static void print_blocked(struct pale_result *r, const char *on, const char *off
 	json_decref(all);
 }
 
+/* What the rules allow and the network did not: to the program it looks like a refusal. */
+static void print_unreachable(struct pale_result *r, const char *on, const char *off)
+{
+	const char *text = pale_result_json(r), *host, *detail;
+	json_t *all = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL, *used;
+	size_t i;
+
+	json_array_foreach(json_object_get(json_object_get(all, "network"), "used"), i, used)
+	{
+		if (!json_object_get(used, "failed"))
+			continue;
+		host = string_at(used, "host");
+		detail = string_at(used, "detail");
+		if (!*host)
+			host = string_at(used, "address");
+		fprintf(stderr,
+			"%spale: allowed, but not reached: %s, port %d%s%s; see `pale audit show "
+			"%s --events`%s\n",
+			on, QUOTED(host), (int)json_integer_value(json_object_get(used, "port")),
+			*detail && is_clean(detail) ? ": " : "", is_clean(detail) ? detail : "",
+			pale_result_audit_id(r), off);
+		break;
+	}
+	json_decref(all);
+}
+
 static void print_summary(struct pale_result *r)
 {
 	const char *on = cli_colour(stderr) ? "\033[33m" : "", *off = *on ? "\033[0m" : "";
@@ -151,6 +193,7 @@ static void print_summary(struct pale_result *r)
 		fprintf(stderr, "%spale: %s%s\n", on, pale_result_summary(r), off);
 	if (pale_result_count(r, PALE_COUNT_BLOCKED))
 		print_blocked(r, on, off);
+	print_unreachable(r, on, off);
 	if (leftover)
 		fprintf(stderr,
 			"%spale: %llu process%s still running when the command ended and %s "
@@ -357,10 +400,12 @@ const struct cli_command cli_run_command = {
 	.name = "run",
 	.summary = "run a command, a script or code in a box",
 	.usage = "[OPTION...] [--] COMMAND|SCRIPT|- [ARG...]",
-	.help = "Runs a command that nobody has reviewed, with no network, nothing of the host's "
-		"files but\n"
-		"/usr, and a limit on everything. What the policy does not grant is refused and "
-		"logged.\n"
+	.help = "Runs a command that nobody has reviewed, with no network but the hosts of "
+		"--allow, "
+		"nothing\n"
+		"of the host's files but /usr, and a limit on everything. What the policy does not "
+		"grant\n"
+		"is refused and logged.\n"
 		"\n"
 		"  pale run python3 -c 'print(6 * 7)'\n"
 		"  pale run -c 'print(6 * 7)'\n"
@@ -370,6 +415,7 @@ const struct cli_command cli_run_command = {
 		"  pale run --overlay . --timeout 2m -- make test      then: pale diff; pale "
 		"apply\n"
 		"  pale run -p strict --memory 128MiB --json -c 'x = [0] * 10**9'\n"
+		"  pale run --allow preset:pypi --allow 'GET api.example.com/v1/**' fetch.py\n"
 		"  generate | pale run --lang node -                   code on standard input\n"
 		"  pale run -t bash                                    look around inside\n"
 		"\n"

@@ -155,13 +155,13 @@ static bool address_fit(struct dial *d, int family, const struct in6_addr *addre
 
 	if (!network_address_public(family, address) && !names_private(by))
 		why = by ? "not a public address, and the range of the rule is not one of such"
-			 : "not a public address, and no rule names it";
+			 : "not a public address, and no rule has it as `address`";
 	/* A literal address has been asked about by the caller. */
 	else if (d->host[0] && !network_may_dial(n, d->rule, family, address, d->port, d->protocol))
 		why = "the rules do not let it be dialled";
 	else if (!names_own(by) && route_is_own(d->e->route, family, address))
 		why = by ? "an address of this machine, which a rule has to name by itself"
-			 : "an address of this machine, and no rule names it";
+			 : "an address of this machine, and no rule has it as `address`";
 	else
 		return true;
 	snprintf(d->blocked, sizeof(d->blocked), "%s%s: %s",

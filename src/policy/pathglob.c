@@ -95,7 +95,7 @@ static const char *ambiguous_segment(const char *segment, size_t n, bool last)
 	if (n == 0 && !last)
 		return "an empty segment";
 	if ((n == 1 && segment[0] == '.') || (n == 2 && segment[0] == '.' && segment[1] == '.'))
-		return "a \".\" or \"..\" segment";
+		return "a dot segment (. or ..)";
 	return NULL;
 }
 

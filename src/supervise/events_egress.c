@@ -247,6 +247,9 @@ static void add_used(struct events *e, const struct policy_network *n,
 	json_t *entry = used_entry(e, n, ev);
 	bool failed = ev->outcome == EGRESS_UNREACHABLE;
 
+	/* The last reason: the program itself often sees no more than a reset. */
+	if (failed && entry)
+		events_text(entry, "detail", ev->detail, sizeof(ev->detail));
 	/* The bytes of a request are its connection's too. */
 	if (ev->what == EGRESS_REQUEST) {
 		if (!failed)

@@ -241,6 +241,27 @@ def said():
     r = run(attempts("other.example.com:80"), flags=("--json",))
     p = subprocess.run([pale, "audit", "show", "--blocked", r.json["audit_id"]], env=env, capture_output=True)
     check("pale audit show --blocked", b"other.example.com:80/ (deny other.example.com)" in p.stdout, p.stdout)
+    local = {"allow": [{"host": "to-loopback.example.com", "port": 80, "protocol": "http"}]}
+    r = run(attempts("to-loopback.example.com:80"), network=local, flags=())
+    check("what a rule allows and is not fit to be dialled: not the rule, but why", "not a public address" in r.err and
+          "`address`" in r.err and "(by the rule" not in r.err, r.err)
+    r = run(attempts("to-loopback.example.com:80"), network=local)
+    p = subprocess.run([pale, "audit", "show", "--blocked", r.json["audit_id"]], env=env, capture_output=True)
+    check("and in the log's table", b"not a public address" in p.stdout, p.stdout)
+
+
+@case
+def not_reached():
+    """What a rule allows and the network does not looks like a refusal to the program: the caller is told."""
+    closed = {"allow": [{"host": "closed.example.com", "port": 81, "protocol": "http"}]}
+    r = run(attempts("closed.example.com:81"), network=closed, flags=())
+    check("a line says what was not reached, and why",
+          'allowed, but not reached: "closed.example.com", port 81: ECONNREFUSED' in r.err, r.err)
+    r = run(attempts("closed.example.com:81"), network=closed)
+    check("the result, too", find(r.json["network"]["used"], host="closed.example.com", failed=1, detail="ECONNREFUSED"), r.stdout)
+    check("and --quiet does not", "not reached" not in run(attempts("closed.example.com:81"), network=closed, flags=("-q",)).err)
+    r = run([PYTHON, "-c", "import socket, sys; socket.create_connection(('127.0.0.1', 3128)).close()"], flags=())
+    check("nothing is said where nothing failed", "not reached" not in r.err, r.err)
 
 
 @case
