@@ -21,7 +21,7 @@
 
 #define FIRST_MS   5000 /* until the first bytes make sense, where they decide */
 #define RAW_MS	   300	/* the same where raw TCP is allowed too: the server may speak first */
-#define REFUSED_MS 300	/* for a refusal in words; then a reset */
+#define REFUSED_MS 40	/* for a refusal in words; then a reset */
 #define HEAD_MAX   HELLO_MAX
 
 struct inspection {

@@ -104,11 +104,12 @@ int refuse_json(struct buf *b, const struct policy_network *n, const struct refu
 	int result;
 
 	words_of(n, r, &w);
-	o = json_pack("{s:s, s:b, s:s, s:s, s:i, s:s, s:s*, s:s*, s:s, s:s}", "error",
-		      "blocked_by_policy", "final", 1, "blocked", w.what, "host", w.host, "port",
-		      (int)r->port, "rule", w.rule, "reason", w.reason[0] ? w.reason : NULL,
-		      "detail", r->detail && r->detail[0] ? r->detail : NULL, "message", FINAL,
-		      "remedy", w.remedy);
+	o = json_pack("{s:s, s:s, s:b, s:s, s:s, s:i, s:s, s:s*, s:s*, s:s, s:s}", "error",
+		      "blocked_by_policy", "source", "pale", "final", 1, "blocked", w.what, "host",
+		      w.host, "port", (int)r->port, "rule", w.rule, "reason",
+		      w.reason[0] ? w.reason : NULL, "detail",
+		      r->detail && r->detail[0] ? r->detail : NULL, "message", FINAL, "remedy",
+		      w.remedy);
 	if (!o)
 		return -ENOMEM;
 	text = json_dumps(o, JSON_INDENT(1));
@@ -127,7 +128,7 @@ int refuse_text(struct buf *b, const struct policy_network *n, const struct refu
 	struct words w;
 
 	words_of(n, r, &w);
-	buf_addf(b, "Blocked by the sandbox's policy: %s\nrule: %s\n", w.what, w.rule);
+	buf_addf(b, "Blocked by Pale, by the sandbox's policy: %s\nrule: %s\n", w.what, w.rule);
 	if (w.reason[0])
 		buf_addf(b, "reason: %s\n", w.reason);
 	if (r->detail && r->detail[0])
@@ -141,9 +142,9 @@ void refuse_line(char *out, size_t size, const struct policy_network *n, const s
 	struct words w;
 
 	words_of(n, r, &w);
-	snprintf(out, size, "blocked by the sandbox's policy (final): %s: %s%s%s%s%s", w.what,
-		 w.rule, w.reason[0] ? ": " : "", w.reason, r->detail && r->detail[0] ? "; " : "",
-		 r->detail ? r->detail : "");
+	snprintf(out, size, "blocked by Pale, by the sandbox's policy (final): %s: %s%s%s%s%s",
+		 w.what, w.rule, w.reason[0] ? ": " : "", w.reason,
+		 r->detail && r->detail[0] ? "; " : "", r->detail ? r->detail : "");
 }
 
 bool refuse_wants_json(const char *accept)
