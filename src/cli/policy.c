@@ -100,11 +100,10 @@ static const struct cli_command init_command = {
 	.name = "policy init",
 	.summary = "write a commented policy to start from",
 	.usage = "[OPTION...] [NAME]",
-	.help = "NAME is a shipped policy (compute, analysis, workspace, strict); without it, the "
-		"policy\n"
-		"has every key with its default. A file that is there is never written over "
-		"without\n"
-		"--force.\n",
+	.help = "NAME is a shipped policy (compute, analysis, workspace, strict, pip-install,\n"
+		"npm-install, github-read); without it, the policy has every key with its default. "
+		"A\n"
+		"file that is there is never written over without --force.\n",
 	.options = init_options,
 	.run = run_init,
 };

@@ -517,9 +517,15 @@ static void test_shipped(void **state)
 			assert_int_equal(p->files[0].access, ACCESS_OVERLAY);
 			assert_string_equal(p->files[0].path, cwd);
 			assert_int_equal(p->limits.wall_ms, 600000);
+		} else if (p->network.nrules) {
+			/* They are to change nothing anywhere: each host with methods. */
+			for (size_t i = 0; i < p->network.nrules; i++)
+				assert_true(p->network.rules[i].deny ||
+					    p->network.rules[i].methods);
+			assert_int_equal(p->network.nsecrets, 0);
 		}
 	}
-	assert_int_equal(n, 4);
+	assert_int_equal(n, 7);
 	assert_int_equal(policy_load(defaults, "anlysis", &err), -PALE_E_NOTFOUND);
 	assert_non_null(strstr(err.message, "did you mean analysis?"));
 }
