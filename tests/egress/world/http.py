@@ -126,7 +126,8 @@ def websocket(s, f, request, record):
             s.sendall(bytes([0x88, len(data)]) + data)
             return
         record("websocket", text=data.decode("latin-1"))
-        size = bytes([len(data)]) if len(data) < 126 else b"\x7e" + struct.pack("!H", len(data))
+        size = bytes([len(data)]) if len(data) < 126 else b"\x7e" + struct.pack("!H", len(data)) if len(data) < 65536 else \
+            b"\x7f" + struct.pack("!Q", len(data))
         s.sendall(bytes([0x80 | (10 if opcode == 9 else opcode)]) + size + data)
 
 

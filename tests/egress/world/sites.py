@@ -141,7 +141,7 @@ class Sites:
             return Response(200, self.npm, "application/octet-stream")
         if r.path.startswith("/-/npm/v1/security"):
             return as_json({})
-        return None
+        return as_json({"error": "not found"}, 404)
 
     def crates_index(self, r):
         if r.path == "/config.json":

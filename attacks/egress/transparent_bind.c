@@ -1,0 +1,12 @@
+/* A socket that may take any address as its own, and so connections that are meant for others. */
+#include "../kernel/attack.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+ATTACK
+{
+	int one = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	return fd < 0 ? -1 : setsockopt(fd, IPPROTO_IP, IP_TRANSPARENT, &one, sizeof(one));
+}

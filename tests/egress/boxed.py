@@ -1,0 +1,200 @@
+"""A real box with network rules in the test's internet: what the tests of egress share.
+
+usage: test_X.py PALE [CLIENTS-DIRECTORY] [--user NAME]
+As root: boxes are root's; with --user those of that user; as an ordinary user: that user's.
+"""
+import atexit
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+import standin
+from tap import *
+from world import zone
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PYTHON = "/usr/bin/python3"
+PATH = "/usr/local/bin:/usr/bin:/bin"
+args = sys.argv[1:]
+user = None
+if "--user" in args:
+    at = args.index("--user")
+    user = args[at + 1]
+    del args[at:at + 2]
+root = os.geteuid() == 0
+pale = os.path.abspath(args[0])
+built = os.path.abspath(args[1]) if len(args) > 1 else None  # clients that had to be compiled
+with open(pale, "rb") as f:
+    SANITIZED = b"__asan_init" in f.read()
+SLACK = 5 if SANITIZED else 1
+
+try:
+    world = standin.enter(user)
+except standin.NotHere as e:
+    skip("boxes in a test internet", str(e), "egress")
+    done()
+
+place = os.path.join(world.place, "boxes")
+os.mkdir(place, 0o755)
+if user:
+    shutil.chown(place, user, user)
+state = os.path.join(place, "state")
+env = {"PATH": PATH, "HOME": place, "LANG": "C.UTF-8", "PALE_STATE_DIR": state}
+env.update({k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")})
+if not root:
+    # In the user namespace of this world root's files are nobody's: a built broker would not be trusted.
+    env["PALE_EGRESS_PROGRAM"] = os.path.join(os.path.dirname(os.path.dirname(pale)), "pale-egress")
+
+# Host, port and protocol of what most tests may reach; everything else is refused.
+MIRROR = "use www.example.com instead"
+RULES = [
+    {"host": "www.example.com", "ports": ["80", "443"]},
+    {"host": "v4only.example.com", "ports": ["80", "443"]},
+    {"host": "v6only.example.com", "ports": ["80", "443"]},
+    {"host": "echo.example.com", "port": 7, "protocol": "tcp"},
+    {"host": "smtp.example.com", "port": 2525, "protocol": "tcp"},
+    {"host": "git.example.com", "port": 22, "protocol": "tcp"},
+    {"host": "git.example.com", "port": 443},
+    {"host": "udp.example.com", "port": 7, "protocol": "udp"},
+    {"host": "*.sub.example.com", "port": 80},
+    {"host": "h1only.example.com", "port": 443},
+    {"host": "closed.example.com", "port": 444, "protocol": "tcp"},
+]
+DENY = [{"host": "other.example.com", "reason": MIRROR}]
+
+
+def network(allow=RULES, deny=DENY, **more):
+    return {"network": {"allow": allow, **({"deny": deny} if deny else {}), **more}}
+
+
+_count = 0
+
+
+def policy(model):
+    """A policy file; returns its path."""
+    global _count
+    _count += 1
+    path = os.path.join(world.place, f"policy-{_count}.json")
+    with open(path, "w") as f:
+        json.dump({"pale": 1, "limits": {"wall": "60s", "cpu": "60s", "memory": "2GiB", "cpus": 2, "processes": 512}, **model}, f)
+    os.chmod(path, 0o644)
+    return path
+
+
+class Run:
+    """One box. json: the result; events: the log's lines; out, err: what the command printed."""
+
+    def __init__(self, model, *command, flags=(), data=None, timeout=90, more=None, pass_fds=()):
+        self.path = policy(model) if isinstance(model, dict) else model
+        line = [*world.prefix, pale, "run", "--json", *(["-p", self.path] if self.path else []), *flags, "--", *command]
+        begun = time.monotonic()
+        p = subprocess.run(line, input=data, stdin=None if data is not None else subprocess.DEVNULL, capture_output=True,
+                           timeout=timeout, env={**env, **(more or {})}, cwd=place, pass_fds=pass_fds)
+        self.seconds = time.monotonic() - begun
+        self.status, self.raw, self.said = p.returncode, p.stdout, p.stderr.decode(errors="replace")
+        self.json, self.events, self.log, self.text, self.out, self.err, self.blocked = {}, [], "", "", "", "", []
+        try:
+            self.json = json.loads(p.stdout)
+        except ValueError:
+            return
+        self.out, self.err = self.json.get("stdout", ""), self.json.get("stderr", "")
+        self.outcome, self.blocked = self.json.get("outcome"), self.json.get("blocked", [])
+        if "audit_id" in self.json:
+            self.log = os.path.join(state, "runs", self.json["audit_id"], "audit.jsonl")
+            with open(self.log, encoding="utf-8") as f:
+                self.text = f.read()
+            self.events = [json.loads(line) for line in self.text.splitlines()]
+
+    def find(self, blocked=True, **want):
+        """Entries of `blocked` (or events) in which each of these is equal, or, for a callable, true."""
+        rows = self.blocked if blocked else self.events
+        return [e for e in rows if all(v(e.get(k)) if callable(v) else e.get(k) == v for k, v in want.items())]
+
+    def count(self, **want):
+        return sum(e.get("count", 1) for e in self.find(**want))
+
+    def __str__(self):
+        return (f"status {self.status} after {self.seconds:.2f} s; said {self.said[:3000]}\nout {self.out[:3000]}\nerr "
+                f"{self.err[:2000]}\n{json.dumps({k: v for k, v in self.json.items() if k not in ('stdout', 'stderr', 'output')})[:3000]}")
+
+
+def py(model, code, *arguments, **more):
+    return Run(model, PYTHON, "-c", code, *arguments, **more)
+
+
+def inside(model, cases, flags=(), **more):
+    """Runs commands in one box (clients/inside.py); the results are in .cases by name."""
+    r = Run(model, PYTHON, os.path.join(HERE, "clients", "inside.py"), data=json.dumps(cases).encode(),
+            flags=["--ro", os.path.join(HERE, "clients"), *(["--ro", built] if built else []), *flags], **more)
+    try:
+        r.cases = json.loads(r.out)
+    except ValueError:
+        r.cases = {}
+        check("the clients ran in their box", False, r)
+    return r
+
+
+def outside(cases, **more):
+    """The same without a box."""
+    p = world.run([PYTHON, os.path.join(HERE, "clients", "inside.py")], input=json.dumps(cases).encode(), timeout=90,
+                  env={**env, "SSL_CERT_FILE": standin.BUNDLE, "REQUESTS_CA_BUNDLE": standin.BUNDLE,
+                       "NODE_EXTRA_CA_CERTS": standin.BUNDLE}, cwd=place, **more)
+    return json.loads(p.stdout)
+
+
+def verified(what, r):
+    p = world.run([pale, "audit", "verify", r.json.get("audit_id", "none")], env=env)
+    check(f"{what}: the log is whole", p.returncode == 0 and any(e["event"] == "box.end" for e in r.events), p.stdout + p.stderr)
+
+
+def processes(text):
+    """Whose command line or name has this text, on the machine."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                line = f.read()
+            with open(f"/proc/{pid}/comm", "rb") as f:
+                line += f.read()
+            with open(f"/proc/{pid}/stat", "rb") as f:
+                zombie = f.read().rsplit(b")", 1)[1].split()[0] in (b"Z", b"X")
+        except OSError:
+            continue
+        if text.encode() in line and int(pid) != os.getpid() and not zombie:
+            found.append(int(pid))
+    return found
+
+
+def namespaces():
+    """Network namespaces in which a process of this world's user lives."""
+    found = set()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            found.add(os.readlink(f"/proc/{pid}/ns/net"))
+        except OSError:
+            pass
+    return found
+
+
+_namespaces = namespaces()
+
+
+def nothing_left(what="the boxes"):
+    """After the last box: no process of Pale's, no namespace, no file in /tmp."""
+    end = time.monotonic() + 3
+    while time.monotonic() < end and (processes("pale-egress") or namespaces() - _namespaces):
+        time.sleep(0.02)
+    # Others may run boxes at the same time: only those in our mount namespace count.
+    mine = [p for p in processes("pale-egress") if _same(p)]
+    same(f"{what}: no broker is left", mine, [])
+def _same(pid):
+    try:
+        return os.readlink(f"/proc/{pid}/ns/net") == os.readlink("/proc/self/ns/net")
+    except OSError:
+        return False
