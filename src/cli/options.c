@@ -130,7 +130,7 @@ static void report(struct cli_args *args, int c, const char *word)
 	const struct parser *p = args->parser;
 	const struct cli_option *o = row_by_id(p, optopt);
 	const char *best = NULL;
-	size_t len, distance = 3;
+	size_t len, distance = strlen(word) < 7 ? 2 : 3; /* of short words much is near */
 	char letter[2] = {(char)optopt, '\0'};
 	char name[64];
 

@@ -247,6 +247,33 @@ static void print_hint(const struct pale_policy *policy, const struct pale_resul
 		}
 }
 
+/* And of the network: a rule for localhost, of which a box has its own. */
+static void print_loopback_hint(const struct pale_policy *policy, const struct pale_result *r)
+{
+	_cleanup_free_ char *text = NULL;
+	struct pale_err ignored;
+	json_t *all, *rule;
+	size_t i;
+
+	if (pale_result_exit_status(r) == 0 || pale_policy_json(policy, &text, &ignored) < 0)
+		return;
+	all = json_loads(text, JSON_ALLOW_NUL, NULL);
+	json_array_foreach(json_object_get(json_object_get(all, "network"), "allow"), i, rule)
+	{
+		const char *host = string_at(rule, "host"), *address = string_at(rule, "address");
+
+		if (strcmp(host, "localhost") != 0 &&
+		    (*host || (strncmp(address, "127.", 4) != 0 && strcmp(address, "::1") != 0)))
+			continue;
+		fprintf(stderr,
+			"pale: localhost of a box is its own: for a server of this machine allow "
+			"another address of it, or a name in /etc/hosts with `address: 127.0.0.1` "
+			"in the policy's rule\n");
+		break;
+	}
+	json_decref(all);
+}
+
 static int print_json(json_t *o)
 {
 	int failed = !o || json_dumpf(o, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII) < 0 ||
@@ -390,6 +417,7 @@ static int run(int argc, char **argv)
 		print_summary(result);
 		if (!command.code)
 			print_hint(policy, result, command.argv);
+		print_loopback_hint(policy, result);
 	}
 	pale_result_free(result);
 	pale_audit_prune_daily();

@@ -262,6 +262,11 @@ def not_reached():
     check("and --quiet does not", "not reached" not in run(attempts("closed.example.com:81"), network=closed, flags=("-q",)).err)
     r = run([PYTHON, "-c", "import socket, sys; socket.create_connection(('127.0.0.1', 3128)).close()"], flags=())
     check("nothing is said where nothing failed", "not reached" not in r.err, r.err)
+    for host in "localhost", "127.0.0.1", "[::1]":
+        r = run([PYTHON, "-c", "exit(1)"], flags=("--allow", f"http://{host}:8000"))
+        check(f"a rule for {host}, and a failure: whose that is", "localhost of a box is its own" in r.err, r.err)
+    r = run([PYTHON, "-c", "exit(1)"], flags=())
+    check("without such a rule nothing of it", "localhost" not in r.err, r.err)
 
 
 @case
