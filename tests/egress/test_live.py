@@ -251,6 +251,25 @@ def looked_into():
 
 
 @case
+def published():
+    """A box that is only let in to has rules of its own, too: none; and what was let in stays."""
+    box = Box("--publish", "7000")
+    same("it listens", box.ask("held.update(s=socket.create_server(('127.0.0.1', 7000))) or 1"), 1)
+    s = socket.create_connection(("127.0.0.1", box.events("network.published")[0]["ports"][0]["host_port"]), 10)
+    same("it is connected to", box.ask("held.update(c=held['s'].accept()[0]) or 1"), 1)
+    p = network()
+    check("nothing is allowed", p.returncode == 0 and b"Nothing is allowed" in p.stdout, p.stdout + p.stderr)
+    same("something is then", network("allow", "http://www.example.com").returncode, 0)
+    same("which works", box.ask("get('http://www.example.com/')"), 200)
+    same("and is not any more", network("remove", "1").returncode, 0)
+    check("which works, too", box.ask("get('http://www.example.com/')") != 200)
+    s.sendall(b"y")
+    same("what came in goes on", box.ask("held['c'].recv(1).decode()"), "y")
+    s.close()
+    box.end()
+
+
+@case
 def datagrams():
     box = Box("--allow", "www.example.com")
     udp = ("(lambda s: [s.settimeout(2), s.sendto(b'x', socket.getaddrinfo('udp.example.com', 7, socket.AF_INET)[0][4]), "
