@@ -34,6 +34,9 @@ os.makedirs(home + "/.ssh", mode=0o700)
 state = os.path.join(home, "state")
 env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": home, "LANG": "C.UTF-8", "PALE_STATE_DIR": state}
 env.update({k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")})
+if os.geteuid() != 0:
+    # Of root, perhaps, who is nobody in this user namespace.
+    env["PALE_EGRESS_PROGRAM"] = os.path.join(os.path.dirname(os.path.dirname(pale)), "pale-egress")
 
 
 def own(path=home):
