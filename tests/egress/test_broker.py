@@ -581,6 +581,28 @@ def redirect():
     same("REDIRECT does the same", [a for a in r.said], ["r", "r", "x", "<reset>", "<reset>", "ConnectionRefusedError"]) or print("#", r)
 
 
+@case
+def nothing_to_lose():
+    """What a broker has that is at work: no file, no capability, no way to get one."""
+    box = netbox.Box(world, NETBOX, BROKER, {"allow": [WWW]}, "print('up', flush=True); time.sleep(2)")
+    box.process.stdout.readline()
+    try:
+        with open(f"/proc/{box.pid}/status") as f:
+            status = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+        kinds = [os.readlink(f"/proc/{box.pid}/fd/{n}").split(":")[0] for n in os.listdir(f"/proc/{box.pid}/fd")]
+    except PermissionError:
+        box.end()
+        skip("what the broker has", "of a process that is not dumpable only root can look")
+        return
+    box.end()
+    same("no capabilities", {status[k].strip("0") for k in ("CapInh", "CapPrm", "CapEff", "CapAmb")}, {""})
+    same("no new privileges, and a filter", (status["NoNewPrivs"], status["Seccomp"]), ("1", "2"))
+    same("sockets, the loop's own descriptors, and nothing else", sorted(set(kinds) - {"socket", "pipe", "anon_inode"}), ["/dev/null"])
+    check("few of them", len(kinds) < 56, kinds)
+    if os.geteuid() == 0 and not user:
+        same("an id of its own, and no groups", (set(status["Uid"].split()), status["Groups"].strip()), ({"65534"}, ""))
+
+
 # ---------------------------------------------------------------- floods
 
 @case
