@@ -105,6 +105,9 @@ try:
     check("--json has outcome, output, usage and the run's id",
           result["outcome"] == "exit" and result["stdout"] == "out\n" and result["stderr"] == "err\n"
           and result["usage"]["wall_ms"] >= 0 and len(result["audit_id"]) == 26 and result["blocked"] == [], done.stdout)
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/result.md"), encoding="utf-8") as f:
+        documented = set(re.findall(r"`([a-z0-9_]+)`", "".join(line.split("|")[1] for line in f if line.startswith("| `"))))
+    check("docs/result.md has each key", not set(result) - documented, set(result) - documented)
     for args, status in (("no-such-command",), 127), (("-p", "./none.yaml", "true"), 125), (("./plain",), 126):
         done = run("run", "--json", *args)
         result = json.loads(done.stdout)
