@@ -48,8 +48,15 @@ static bool ports_overlap(const struct network_rule *a, const struct network_rul
 	return false;
 }
 
-/* A rule that denies requests says nothing of raw bytes, in which there may be the same requests.
- */
+/* A rule that denies requests, or TLS or HTTP alone, says nothing of raw bytes, which may be just
+ * that. */
+static bool denies_part_of_tcp(const struct network_rule *r)
+{
+	return r->deny && r->host &&
+	       (r->methods || r->paths ||
+		(!(r->protocols & NETWORK_TCP) && (r->protocols & (NETWORK_TLS | NETWORK_HTTP))));
+}
+
 static int check_denied_requests(const struct policy_network *n, const struct network_rule *deny,
 				 struct pale_err *err)
 {
@@ -61,10 +68,13 @@ static int check_denied_requests(const struct policy_network *n, const struct ne
 			return err_set(
 				err, PALE_E_POLICY, "policy", 0,
 				"%s: `%s` cannot be enforced for %s, which is allowed as tcp "
-				"(%s): allow it as tls or http",
+				"(%s): allow it as tls or http%s",
 				deny->where ? deny->where : "network",
-				deny->methods ? "methods" : "paths", deny->host,
-				r->where ? r->where : "network");
+				deny->methods ? "methods"
+				: deny->paths ? "paths"
+					      : "protocol",
+				deny->host, r->where ? r->where : "network",
+				deny->methods || deny->paths ? "" : ", or deny tcp, too");
 	}
 	return 0;
 }
@@ -192,8 +202,7 @@ int network_check(const struct policy *p, struct pale_err *err)
 	for (char **exempt = n->exempt; r >= 0 && exempt && *exempt; exempt++)
 		r = check_exempt(n, *exempt, err);
 	for (size_t i = 0; r >= 0 && i < n->nrules; i++)
-		if (n->rules[i].deny && n->rules[i].host &&
-		    (n->rules[i].methods || n->rules[i].paths))
+		if (denies_part_of_tcp(&n->rules[i]))
 			r = check_denied_requests(n, &n->rules[i], err);
 	for (size_t i = 0; r >= 0 && i < n->nsecrets; i++)
 		r = check_secret(p, i, err);

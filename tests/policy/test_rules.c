@@ -461,6 +461,16 @@ static void test_check(void **state)
 		 "f.yaml:4:10: `methods` cannot be enforced for a.example, which is allowed as tcp "
 		 "(f.yaml:3:11)",
 		 false},
+		{"  allow: [{host: a.example, port: 443, protocol: tcp}]\n"
+		 "  deny: [{host: \"*.example\", protocol: tls}]\n",
+		 "f.yaml:4:10: `protocol` cannot be enforced for *.example, which is allowed as "
+		 "tcp "
+		 "(f.yaml:3:11): allow it as tls or http, or deny tcp, too",
+		 false},
+		{"  allow: [{host: a.example, port: 443, protocol: tcp}]\n"
+		 "  deny: [{host: \"*.example\", port: 80, protocol: http}, {host: \"*.example\", "
+		 "protocol: udp}]\n",
+		 NULL, false},
 		{"  allow: [{host: a.example, port: 22}]\n"
 		 "  deny: [{host: a.example, port: 443, paths: /}]\n",
 		 NULL, false},
