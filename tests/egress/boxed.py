@@ -153,48 +153,32 @@ def verified(what, r):
     check(f"{what}: the log is whole", p.returncode == 0 and any(e["event"] == "box.end" for e in r.events), p.stdout + p.stderr)
 
 
-def processes(text):
-    """Whose command line or name has this text, on the machine."""
+def brokers(*parents):
+    """The brokers that are children of these processes. A broker is not dumpable: an ordinary user sees no more of it
+    than this."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            with open(f"/proc/{pid}/cmdline", "rb") as f:
-                line = f.read()
-            with open(f"/proc/{pid}/comm", "rb") as f:
-                line += f.read()
             with open(f"/proc/{pid}/stat", "rb") as f:
-                zombie = f.read().rsplit(b")", 1)[1].split()[0] in (b"Z", b"X")
+                name, rest = f.read().split(b"(", 1)[1].rsplit(b")", 1)
         except OSError:
             continue
-        if text.encode() in line and int(pid) != os.getpid() and not zombie:
+        state, parent = rest.split()[:2]
+        if name.startswith(b"pale-egress") and state not in (b"Z", b"X") and int(parent) in parents:
             found.append(int(pid))
     return found
 
 
-def namespaces():
-    """Network namespaces in which a process of this world's user lives."""
-    found = set()
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            found.add(os.readlink(f"/proc/{pid}/ns/net"))
-        except OSError:
-            pass
-    return found
-
-
-_namespaces = namespaces()
+def wait_for(condition, seconds=10):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if got := condition():
+            return got
+        time.sleep(0.01)
+    return condition()
 
 
 def nothing_left(what="the boxes"):
-    """After the last box: no process of Pale's, no namespace, no file in /tmp."""
-    end = time.monotonic() + 3
-    while time.monotonic() < end and (processes("pale-egress") or namespaces() - _namespaces):
-        time.sleep(0.02)
-    # Others may run boxes at the same time: only those in our mount namespace count.
-    mine = [p for p in processes("pale-egress") if _same(p)]
-    same(f"{what}: no broker is left", mine, [])
-def _same(pid):
-    try:
-        return os.readlink(f"/proc/{pid}/ns/net") == os.readlink("/proc/self/ns/net")
-    except OSError:
-        return False
+    """After the last box: no broker that was left to the first process or to this one."""
+    wait_for(lambda: not brokers(1, os.getpid()), 3)
+    same(f"{what}: no broker is left", brokers(1, os.getpid()), [])

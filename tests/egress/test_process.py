@@ -13,38 +13,18 @@ def start(model, *command, **more):
                             env=env, cwd=place, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def mine(name):
-    found = []
-    for pid in processes(name):
-        try:
-            if os.readlink(f"/proc/{pid}/ns/net") == os.readlink("/proc/self/ns/net"):
-                found.append(pid)
-        except OSError:
-            pass
-    return found
-
-
-def wait_for(condition, seconds=10):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if got := condition():
-            return got
-        time.sleep(0.01)
-    return condition()
-
-
-def comm(pid):
+def alive(pid):
     try:
-        with open(f"/proc/{pid}/comm") as f:
-            return f.read().strip()
+        with open(f"/proc/{pid}/stat", "rb") as f:
+            return f.read().rsplit(b")", 1)[1].split()[0] not in (b"Z", b"X")
     except OSError:
-        return ""
+        return False
 
 
 @case
 def confined():
     p = start(network(), "sh", "-c", "curl -sS http://www.example.com/ >/dev/null; sleep 30")
-    pids = wait_for(lambda: [x for x in mine("pale-egress") if comm(x).startswith("pale-egress")])
+    pids = wait_for(lambda: brokers(p.pid))
     time.sleep(0.3)
     same("one broker a box", len(pids), 1)
     pid = pids[0]
@@ -73,13 +53,13 @@ def confined():
         check(f"not even its own user can read its {file}", tried.returncode != 0, tried)
     p.send_signal(signal.SIGTERM)
     p.communicate(timeout=10)
-    check("it ends with its box", wait_for(lambda: not mine("pale-egress"), 3), mine("pale-egress"))
+    check("it ends with its box", wait_for(lambda: not alive(pid), 3), pid)
 
 
 @case
 def killed():
     p = start(network(), "sh", "-c", "curl -sS http://www.example.com/; sleep 30")
-    pids = wait_for(lambda: [x for x in mine("pale-egress") if comm(x).startswith("pale-egress")])
+    pids = wait_for(lambda: brokers(p.pid))
     time.sleep(0.3)
     begun = time.monotonic()
     for x in pids:
@@ -92,11 +72,11 @@ def killed():
 
     world.clear()
     p = start(network(), "sh", "-c", "while :; do curl -sS http://www.example.com/alive; done")
-    wait_for(lambda: mine("pale-egress") and world.seen("request", path="/alive"))
-    brokers = mine("pale-egress")
+    wait_for(lambda: world.seen("request", path="/alive"))
+    pids = brokers(p.pid)
     p.kill()
     p.communicate(timeout=10)
-    check("a supervisor that dies takes box and broker with it", wait_for(lambda: not [b for b in mine("pale-egress")], 3), brokers)
+    check("a supervisor that dies takes box and broker with it", pids and wait_for(lambda: not [x for x in pids if alive(x)], 3), pids)
     world.clear()
     time.sleep(0.5)
     same("nothing is sent any more", world.seen("request"), [])
