@@ -137,9 +137,8 @@ static int take_sockets(struct egress *e, struct pale_err *err)
 
 static int open_doors(struct egress *e, struct pale_err *err)
 {
-	if (udp_new(e, &e->udp) < 0 || dns_new(e, &e->dns) < 0 ||
-	    accept_new(e, &e->accept) < 0 || proxy_new(e, &e->proxy) < 0 ||
-	    inbound_new(e, &e->inbound) < 0)
+	if (udp_new(e, &e->udp) < 0 || dns_new(e, &e->dns) < 0 || accept_new(e, &e->accept) < 0 ||
+	    proxy_new(e, &e->proxy) < 0 || inbound_new(e, &e->inbound) < 0)
 		return err_nomem(err, STAGE);
 	return 0;
 }
