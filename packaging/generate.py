@@ -14,7 +14,7 @@ import pathlib
 import re
 import sys
 
-SHIPPED = ["compute", "analysis", "workspace", "strict"]
+SHIPPED = sorted(p.stem for p in (pathlib.Path(__file__).resolve().parent.parent / "policies").glob("*.yaml"))
 
 
 def flat(commands):

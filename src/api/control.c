@@ -41,10 +41,14 @@ static int find(const char *ref, char ret[static PALE_ID_SIZE], struct pale_err 
 	_cleanup_free_ char(*ids)[AUDIT_ID_SIZE] = NULL;
 	_cleanup_buf_ struct buf names = BUF_INIT(400);
 	size_t n = 0, found = 0;
+	/* No id has an l. */
+	bool last = ref && strcmp(ref, "last") == 0;
 	int r = audit_state_open(&s, err);
 
 	if (r < 0)
 		return r;
+	if (last)
+		ref = NULL;
 	r = audit_state_list_active(&s, &ids, &n);
 	if (r < 0)
 		return err_set(err, PALE_E_AUDIT, STAGE, -r, "reading the list of live runs");
@@ -55,10 +59,13 @@ static int find(const char *ref, char ret[static PALE_ID_SIZE], struct pale_err 
 			continue;
 		if (look_at(&s, ids[i], &live, &door) < 0 || !live || (!ref && !door))
 			continue;
+		/* Ids sort by time. */
+		if (last && found && strcmp(ids[i], ret) < 0)
+			continue;
 		memcpy(ret, ids[i], AUDIT_ID_SIZE);
 		buf_addf(&names, "%s%s", found++ ? ", " : "", ids[i]);
 	}
-	if (found == 1)
+	if (found == 1 || (found && last))
 		return 0;
 	if (found > 1)
 		return err_set(err, PALE_E_USAGE, STAGE, 0, "%zu boxes %s: say which: %s%s", found,

@@ -223,6 +223,8 @@ def refusals():
     check("with two boxes, one has to be named", p.returncode == 2 and box.id.encode() in p.stderr and other.id.encode() in p.stderr,
           p.stderr)
     same("by its id", network(other.id, "show").returncode, 0)
+    network("last", "allow", "www.example.org")
+    same("or as the newest", [len(b.events("network.changed")) for b in (box, other)], [1, 1])
     box.end()
     other.end()
 
