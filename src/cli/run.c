@@ -37,10 +37,26 @@ static const char *string_at(const json_t *o, const char *key)
 	return s ? s : "";
 }
 
+/* Fit for a terminal as it is. */
+static bool is_clean(const char *s)
+{
+	for (; *s; s++)
+		if ((unsigned char)*s < 0x20 || (unsigned char)*s > 0x7e)
+			return false;
+	return true;
+}
+
+static const char *clean_at(const json_t *o, const char *key)
+{
+	const char *s = string_at(o, key);
+
+	return is_clean(s) ? s : "?";
+}
+
 /* A request or connection that the broker refused. */
 static void describe_refused(const json_t *o, char *out, size_t size)
 {
-	const char *method = string_at(o, "method"), *host = string_at(o, "host");
+	const char *method = clean_at(o, "method"), *host = string_at(o, "host");
 	int port = (int)json_integer_value(json_object_get(o, "port"));
 
 	if (!*host)
@@ -68,24 +84,15 @@ static void describe_blocked(const json_t *o, char *out, size_t size)
 			 QUOTED(string_at(o, "address")),
 			 (int)json_integer_value(json_object_get(o, "port")));
 	else if (strcmp(kind, "ssh_agent") == 0)
-		snprintf(out, size, "the ssh agent: %s%s%s: %s", string_at(o, "request"),
-			 *string_at(o, "host") ? " for " : "", string_at(o, "host"),
-			 string_at(o, "detail"));
+		snprintf(out, size, "the ssh agent: %s%s%s: %s", clean_at(o, "request"),
+			 *string_at(o, "host") ? " for " : "", clean_at(o, "host"),
+			 clean_at(o, "detail"));
 	else if (strcmp(kind, "file") == 0)
 		snprintf(out, size, "%s of %s", string_at(o, "op"), QUOTED(string_at(o, "path")));
 	else if (strcmp(kind, "call") == 0)
 		snprintf(out, size, "the system call %s", call);
 	else
 		snprintf(out, size, "an attempt (%s)", kind);
-}
-
-/* Fit for a terminal as it is. */
-static bool is_clean(const char *s)
-{
-	for (; *s; s++)
-		if ((unsigned char)*s < 0x20 || (unsigned char)*s > 0x7e)
-			return false;
-	return true;
 }
 
 /* Which rule it was, and what would let it through: for attempts on the network. */

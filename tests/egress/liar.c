@@ -42,6 +42,28 @@ static void flood(void)
 	}
 }
 
+/* Every text of an event is one that a terminal would obey. */
+static void tell(void)
+{
+	static const char text[] = "a\x1b]0;mine\x07\x1b[31m\xff\xc2\x9b";
+	struct egress_message m = {.kind = EGRESS_EVENT,
+				   .event = {.count = 1, .rule = -1, .port = 80, .protocol = 1}};
+	struct egress_event *ev = &m.event;
+
+	snprintf(ev->host, sizeof(ev->host), "%s", text);
+	snprintf(ev->address, sizeof(ev->address), "%s", text);
+	snprintf(ev->sni, sizeof(ev->sni), "%s", text);
+	snprintf(ev->method, sizeof(ev->method), "%s", text);
+	snprintf(ev->path, sizeof(ev->path), "%s", text);
+	snprintf(ev->detail, sizeof(ev->detail), "%s", text);
+	for (uint32_t what = EGRESS_LOOKUP; what <= EGRESS_INBOUND; what++)
+		for (uint32_t outcome = EGRESS_ALLOWED; outcome <= EGRESS_EXFILTRATION; outcome++) {
+			ev->what = what;
+			ev->outcome = outcome;
+			(void)!fd_send(0, &m, sizeof(m), NULL, 0);
+		}
+}
+
 /* Asks without end and reads no answer, until nothing more can be said to it. */
 static void ask(void)
 {
@@ -74,6 +96,8 @@ int main(void)
 		say(EGRESS_FAILED, "\x1b]0;mine\x07\x1b[31m\xff\xc2\x9b words");
 	else if (strcmp(mode, "flood") == 0)
 		flood();
+	else if (strncmp(mode, "tell", 4) == 0)
+		tell();
 	else if (strcmp(mode, "ask") == 0)
 		ask();
 	for (;;)

@@ -58,6 +58,18 @@ def words():
 
 
 @case
+def texts():
+    code, err, took, _ = run("tell")
+    check("what it tells is told", b"blocked" in err, err)
+    same("in plain characters", [b for b in err if b < 0x20 and b != 0x0a or b > 0x7e], [])
+    env = {**os.environ, "PALE_STATE_DIR": os.path.join(place, "state-tell")}
+    id = err.split(b"audit show ")[1].split()[0]
+    for flags in ([], ["--blocked"], ["--events"]):
+        out = subprocess.run([PALE, "audit", "show", *flags, id], env=env, capture_output=True, timeout=20).stdout
+        same(f"also in `audit show {' '.join(flags)}`", [b for b in out if b < 0x20 and b != 0x0a or b == 0x7f] + out.split(b"\xc2\x9b")[1:], [])
+
+
+@case
 def flood():
     code, err, took, size = run("flood")
     check("a flood of events ends the box", code == 125 and b"broker" in err, (code, err[:300], took))
