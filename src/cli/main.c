@@ -123,6 +123,7 @@ static int help(const struct cli_command *const *commands, int argc, char **argv
 	       "    pale run -c 'print(6 * 7)'           code, a script or a command, in a box\n"
 	       "    pale run --overlay . -- make test    on a copy of a directory; then: pale "
 	       "diff\n"
+	       "    pale run --allow example.com get.py  with one host of the network\n"
 	       "    pale audit show --blocked            what it tried and was refused\n"
 	       "    pale explain                         what is enforced here, and by what\n"
 	       "\nCommands:\n");
