@@ -126,6 +126,27 @@ def requests():
 
 
 @case
+def requests_2():
+    """Requests of HTTP/2 that would be several, or other ones, for whoever writes them down as text. (What the server
+    speaks is what the client is offered: none is translated.)"""
+    host = "www.example.com"
+    world.clear()
+    r = script(network([{"host": host, "port": 443, "methods": ["GET"], "paths": ["/v1/**"]}], None), "streams.py", GIVEN)
+    for what, got in r.results.items():
+        if what.startswith("fine: "):
+            same(f"HTTP/2: {what}", got, "200")
+    only_allowed("HTTP/2")
+    seen = world.seen("request")
+    same("HTTP/2: only what is allowed arrived", sorted({(e["method"], e["path"].split("?")[0], e["host"].lower()) for e in seen}),
+         [("GET", "/v1/ok", host)])
+    odd = [e for e in seen if any("attack" in (k + v).lower() or "\n" in k + v or "\0" in k + v for k, v in e["headers"])]
+    same("HTTP/2: nothing smuggled", odd, [])
+    world.clear()
+    script(network([{"host": host, "port": 443, "intercept": True}], None), "streams.py", GIVEN)
+    check("HTTP/2: without the rule's limits more arrives", {"POST", "GET"} <= {e["method"] for e in world.seen("request")}, world.seen("request"))
+
+
+@case
 def addresses():
     world.clear()
     r = script(network(), "addresses.py", GIVEN)
