@@ -66,7 +66,9 @@ static void add(struct run_summary *r, const struct chain_line *line)
 	uint64_t n = times > 0 && times < INT32_MAX ? (uint64_t)times : 1;
 
 	count(r, line->event, n);
-	r->by_severity[e ? e->severity : AUDIT_INFO] += n;
+	/* What a person did not take over later is no attempt of the run's. */
+	if (strcmp(line->event, "apply.refused") != 0)
+		r->by_severity[e ? e->severity : AUDIT_INFO] += n;
 	if (strcmp(line->event, "box.start") == 0) {
 		snprintf(r->policy, sizeof(r->policy), "%s", string_at(o, "policy_name"));
 		snprintf(r->user, sizeof(r->user), "%s", string_at(o, "user"));

@@ -118,6 +118,10 @@ try:
     done = run("run", "--overlay", "ws", "true")
     check("an overlay without changes is not mentioned", (done.returncode, done.stderr) == (0, ""), done.stderr)
     says("one with changes is", run("run", "--overlay", "ws", "touch", f"{tmp}/ws/new"), 0, "pale diff")
+    run("run", "--overlay", "ws", "touch", f"{tmp}/ws/.envrc")
+    done = run("apply")
+    check("what apply holds back is not an attempt of the run's", done.returncode == 1 and
+          json.loads(run("audit", "list", "--json").stdout.splitlines()[0])["blocked"] == 0, done.stdout)
     done = run("run", "--json", "-c", "import socket; socket.create_connection(('192.0.2.7', 81))")
     blocked = json.loads(done.stdout)["blocked"]
     check("--json has what was blocked", any(b.get("address") == "192.0.2.7" and b.get("port") == 81 for b in blocked), done.stdout)
