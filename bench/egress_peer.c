@@ -1,15 +1,16 @@
 /* Both ends of the egress benchmark. usage:
  *
  *   bench-egress-peer serve PORT           echoes; a connection whose first byte is 'S' only sends,
- *                                          one with 'D' only drops
+ *                                          one with 'D' only drops, one with 'G' speaks HTTP
  *   bench-egress-peer HOST PORT WHAT N     connect: N connections, one after the other, closed at
  *                                          once; echo: each with one byte there and back; bulk:
  *                                          N MiB to here; many: N connections at a time, each with
- *                                          a byte there and back
+ *                                          a byte there and back; requests: N of HTTP over 8
+ *                                          connections that are kept
  *
  * With HTTP_PROXY=http://[USER:PASSWORD@]HOST:PORT in the environment and BENCH_PROXY=1, through
- * that proxy by CONNECT. The result is one line of JSON: times in microseconds, sorted, as
- * percentiles. */
+ * that proxy, by CONNECT but for requests. The result is one line of JSON: times in microseconds,
+ * sorted, as percentiles. */
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -89,13 +90,23 @@ static void serve(int port)
 				;
 			n = 0;
 		}
+		if (n > 0 && block[0] == 'G') {
+			static const char answer[] =
+				"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+			if (send(c, answer, sizeof(answer) - 1, MSG_NOSIGNAL) < 0)
+				close(c);
+			continue;
+		}
 		if (n <= 0 || send(c, block, (size_t)n, MSG_NOSIGNAL) != n)
 			close(c);
 	}
 }
 
 static struct addrinfo *to;
-static char tunnel[4096]; /* the request to a proxy; or empty */
+static char tunnel[4096];	 /* the request to a proxy; or empty */
+static char authorization[3100]; /* its line for the proxy; or empty */
+static char request[4096];
 
 static int dial(void)
 {
@@ -170,8 +181,9 @@ static void use_proxy(char **host, char **port)
 			}
 		}
 		base64(code, plain);
-		snprintf(tunnel + strlen(tunnel), sizeof(tunnel) - strlen(tunnel),
-			 "Proxy-Authorization: Basic %s\r\n", code);
+		snprintf(authorization, sizeof(authorization), "Proxy-Authorization: Basic %s\r\n",
+			 code);
+		strcat(tunnel, authorization);
 		at++;
 	} else {
 		at = url;
@@ -264,6 +276,54 @@ static void many(int n)
 	printf("{\"n\": %d, \"ok\": %d, \"ms\": %.0f}\n", n, ok, (now_us() - start) / 1e3);
 }
 
+static void ask(int fd)
+{
+	if (send(fd, request, strlen(request), MSG_NOSIGNAL) < 0)
+		die("request");
+}
+
+/* Each connection has one request on its way; one that the proxy closes is made anew. */
+static void requests(int n)
+{
+	enum { KEPT = 8 };
+	struct pollfd kept[KEPT];
+	double start;
+	int left = n;
+
+	for (int i = 0; i < KEPT; i++)
+		kept[i] = (struct pollfd){.fd = dial(), .events = POLLIN};
+	start = now_us();
+	for (int i = 0; i < KEPT; i++)
+		ask(kept[i].fd);
+	while (left > 0) {
+		if (poll(kept, KEPT, 10000) < 1)
+			die("requests");
+		for (int i = 0; i < KEPT; i++) {
+			ssize_t got;
+
+			if (!kept[i].revents)
+				continue;
+			got = recv(kept[i].fd, block, sizeof(block) - 1, 0);
+			if (got > 0) {
+				/* The head and the two bytes may come one after the other. */
+				if (memcmp(block + (got < 2 ? 0 : got - 2), "ok", 2) != 0)
+					continue;
+				if (memcmp(block, "HTTP/1.1 200", 12) != 0 && got > 2) {
+					fprintf(stderr, "requests: %.60s\n", block);
+					exit(1);
+				}
+				left--;
+				ask(kept[i].fd);
+				continue;
+			}
+			close(kept[i].fd);
+			kept[i].fd = dial();
+			ask(kept[i].fd);
+		}
+	}
+	printf("{\"n\": %d, \"per_s\": %.0f}\n", n, n / ((now_us() - start) / 1e6));
+}
+
 int main(int argc, char **argv)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
@@ -276,8 +336,17 @@ int main(int argc, char **argv)
 	memset(block, 'S', sizeof(block));
 	if (argc == 3 && strcmp(argv[1], "serve") == 0)
 		serve(atoi(argv[2]));
-	if (argc == 5)
+	if (argc == 5) {
+		char host[300];
+
+		snprintf(host, sizeof(host), "%s:%s", argv[1], argv[2]);
 		use_proxy(&argv[1], &argv[2]);
+		snprintf(request, sizeof(request),
+			 "GET %s%s/ HTTP/1.1\r\nHost: %s\r\nUser-Agent: bench\r\n%s\r\n",
+			 tunnel[0] ? "http://" : "", tunnel[0] ? host : "", host, authorization);
+		if (strcmp(argv[3], "requests") == 0)
+			tunnel[0] = '\0';
+	}
 	if (argc != 5 || getaddrinfo(argv[1], argv[2], &hints, &to) != 0)
 		die("usage");
 	int n = atoi(argv[4]);
@@ -286,6 +355,8 @@ int main(int argc, char **argv)
 		each(n, argv[3][0] == 'e');
 	else if (strcmp(argv[3], "bulk") == 0)
 		bulk(n);
+	else if (strcmp(argv[3], "requests") == 0)
+		requests(n);
 	else
 		many(n);
 	return 0;
