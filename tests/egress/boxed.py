@@ -82,7 +82,7 @@ def policy(model):
     _count += 1
     path = os.path.join(world.place, f"policy-{_count}.json")
     with open(path, "w") as f:
-        json.dump({"pale": 1, "limits": {"wall": "60s", "cpu": "60s", "memory": "2GiB", "cpus": 2, "processes": 512}, **model}, f)
+        json.dump({"pale": 1, "limits": {"wall": "200s", "cpu": "200s", "memory": "2GiB", "cpus": 2, "processes": 512}, **model}, f)
     os.chmod(path, 0o644)
     return path
 
@@ -90,7 +90,7 @@ def policy(model):
 class Run:
     """One box. json: the result; events: the log's lines; out, err: what the command printed."""
 
-    def __init__(self, model, *command, flags=(), data=None, timeout=90, more=None, pass_fds=()):
+    def __init__(self, model, *command, flags=(), data=None, timeout=220, more=None, pass_fds=()):
         self.path = policy(model) if isinstance(model, dict) else model
         line = [*world.prefix, pale, "run", "--json", *(["-p", self.path] if self.path else []), *flags, "--", *command]
         begun = time.monotonic()
@@ -142,7 +142,7 @@ def inside(model, cases, flags=(), **more):
 
 def outside(cases, **more):
     """The same without a box."""
-    p = world.run([PYTHON, os.path.join(HERE, "clients", "inside.py")], input=json.dumps(cases).encode(), timeout=90,
+    p = world.run([PYTHON, os.path.join(HERE, "clients", "inside.py")], input=json.dumps(cases).encode(), timeout=220,
                   env={**env, "SSL_CERT_FILE": standin.BUNDLE, "REQUESTS_CA_BUNDLE": standin.BUNDLE,
                        "NODE_EXTRA_CA_CERTS": standin.BUNDLE}, cwd=place, **more)
     return json.loads(p.stdout)

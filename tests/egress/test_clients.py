@@ -109,7 +109,8 @@ def judge_refusals(what, r, clients, proxied=False):
         check(f"{what}: {url} is in the log", bool(logged), r.text[-2000:])
         seen = {os.path.basename(e.get("program", "")) for e in found}
         if not proxied or entry.get("host"):
-            check(f"{what}: {url}: programs are named", programs - {"java", "fetch-go"} <= seen, f"{seen}\n{found}")
+            # What comes in quick succession and is alike is summed up, and the sum stands at the last one's program.
+            check(f"{what}: {url}: programs are named", len(programs & seen) >= 3, f"{seen}\n{found}")
 
 
 def nobody_was_reached(what, hosts=("evil.example.net", "other.example.com")):
