@@ -40,9 +40,10 @@ static const struct cli_option own_options[] = {
 	{FLAG_ENV, 0, "env", "NAME[=VALUE]", "set a variable; NAME alone copies the caller's value",
 	 NULL},
 	{FLAG_ALLOW, 0, "allow", "RULE",
-	 "allow a host: [METHODS ][PROTOCOL://]HOST[:PORT][/PATH-GLOB] or preset:NAME, such as "
+	 "allow a host: [METHODS ][PROTOCOL://]HOST[=ADDRESS][:PORT][/PATH-GLOB] or preset:NAME, "
+	 "such as "
 	 "api.example.com, *.example.org:80, tcp://db.example.com:5432, \"GET "
-	 "api.example.com/v1/**\"",
+	 "api.example.com/v1/**\"; ADDRESS, or a range, for a host that is not on the internet",
 	 NULL},
 	{FLAG_DENY, 0, "deny", "RULE", "refuse a host, even if it is allowed elsewhere: as --allow",
 	 NULL},
@@ -52,7 +53,8 @@ static const struct cli_option own_options[] = {
 	 "env:NAME (if left out the caller's NAME), file:PATH, command:LINE or fd:N",
 	 NULL},
 	{FLAG_PUBLISH, 0, "publish", "[HOSTPORT:]PORT|PATH:PORT",
-	 "let the host reach a server in the box: its PORT at HOSTPORT of loopback (if left out any "
+	 "let the host reach a server in the box: its PORT at HOSTPORT of loopback (if left out "
+	 "any "
 	 "free one, which is told), or at the Unix socket PATH",
 	 NULL},
 	{FLAG_SET, 0, "set", "KEY=VALUE", "set any key of the policy: --set limits.inodes=1000",

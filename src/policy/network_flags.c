@@ -108,6 +108,28 @@ static int take_host(struct rule_row *row, char **text, struct pale_err *err)
 	return set(row, "address", name, err);
 }
 
+/* HOST=ADDRESS: a host, and where it may lead, as for a server that is not on the internet. */
+static int take_place(struct rule_row *row, char **text, struct pale_err *err)
+{
+	char *equals = *text + strcspn(*text, "=:/[");
+	int r;
+
+	if (*equals != '=')
+		return take_host(row, text, err);
+	*equals = '\0';
+	r = set(row, "host", *text, err);
+	*text = equals + 1;
+	if (r < 0)
+		return r;
+	equals = *text + (**text == '[') +
+		 strspn(*text + (**text == '['), "0123456789abcdefABCDEF:.");
+	if (equals == *text || (*equals && !strchr("]/", *equals)))
+		return err_set(err, PALE_E_POLICY, "policy", 0,
+			       "%s: expected an address or a range after `=`, such as 10.0.0.0/8",
+			       QUOTED(*text));
+	return take_host(row, text, err);
+}
+
 static int take_rule(struct rule_row *row, char *text, struct pale_err *err)
 {
 	char *slash;
@@ -118,7 +140,7 @@ static int take_rule(struct rule_row *row, char *text, struct pale_err *err)
 	if (r >= 0)
 		r = take_protocol(row, &text, err);
 	if (r >= 0)
-		r = take_host(row, &text, err);
+		r = take_place(row, &text, err);
 	if (r < 0)
 		return r;
 	slash = strchr(text, '/');

@@ -160,6 +160,9 @@ with tempfile.TemporaryDirectory(prefix="pale-policy.") as tmp:
             ("10.1.0.0/16", {"address": "10.1.0.0/16", "port": 443, "protocol": ["tls"]}),
             ("10.1.0.0/16:22", {"address": "10.1.0.0/16", "port": 22, "protocol": ["tcp"]}),
             ("http://10.1.0.1/v1", {"address": "10.1.0.1", "port": 80, "protocol": ["http"], "paths": ["/v1"]}),
+            ("http://api.test=127.0.0.1:8000", rule("api.test", 8000, "http") | {"address": "127.0.0.1"}),
+            ("GET wiki.example=10.0.0.0/8:443/a", rule("wiki.example", methods=["GET"], paths=["/a"], intercept=True) | {"address": "10.0.0.0/8"}),
+            ("wiki.example=[fd00::/8]", rule("wiki.example") | {"address": "fd00::/8"}),
             ("[2001:db8::/32]:443", {"address": "2001:db8::/32", "port": 443, "protocol": ["tls"]})):
         same(f"--allow {text}", network("--allow", text), {"allow": [want]})
     same("--deny HOST", network("--deny", "a.example"), {"deny": [{"host": "a.example", "port": "1-65535", "protocol": ["tls", "http", "tcp", "udp"]}]})
@@ -169,7 +172,8 @@ with tempfile.TemporaryDirectory(prefix="pale-policy.") as tmp:
             ("2001:db8::1", "in brackets"), ("[2001:db8::1", "`]` is missing"), ("[a.example]", "expected an address"),
             ("ftp://a.example", "expected one of tls, http, tcp, udp"), ("a.example:https", "network.allow[].port: expected"),
             ("GET,BAD(METHOD a.example", "expected an HTTP method"), ("*", "no rule for all hosts"), ("", "expected a host name"),
-            ("/x", "expected a host name"), ("preset:nosuch", "there is no preset"), ("2130706433", "expected a host name"),
+            ("/x", "expected a host name"), ("a.example=b.example", "expected an address or a range"),
+            ("a.example=", "expected an address or a range"), ("=127.0.0.1", "expected a host name"), ("preset:nosuch", "there is no preset"), ("2130706433", "expected a host name"),
             ("a.example/x?y", "network.allow[].paths: expected"), ("a" * 5000, "too long"), ("x." * 128, "too long")):
         got = network("--allow", text)
         check(f"--allow {text[:40]!r} is refused: {message}", isinstance(got, str) and message in got, got)
