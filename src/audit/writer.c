@@ -450,6 +450,16 @@ int audit_sync(struct audit *a, struct pale_err *err)
 	return synced(a, sync_files(a), err);
 }
 
+/* Waits for its end, after which it is no child of ours any more. */
+static void flush_done(struct audit *a)
+{
+	if (!a->flush)
+		return;
+	(void)helper_wait(a->flush);
+	free(a->flush);
+	a->flush = NULL;
+}
+
 static int flush_run(void *arg)
 {
 	return sync_files(arg);
@@ -475,8 +485,7 @@ int audit_sync_end(struct audit *a, struct pale_err *err)
 	if (!a->flushing)
 		return 0;
 	a->flushing = false;
-	/* Its own end is waited for by audit_free(): this is in the way of the first instruction.
-	 */
+	/* Its own end is waited for later: this is in the way of the first instruction. */
 	return synced(a, helper_finished(a->flush) ? a->flush->result : helper_wait(a->flush), err);
 }
 
@@ -493,6 +502,7 @@ int audit_append(struct audit *a, const char *stage, const char *event, json_t *
 	if (a->broken)
 		return fail(a, EIO, "the audit log could not be written before", err);
 	r = audit_sync_end(a, err);
+	flush_done(a);
 	if (r < 0)
 		return r;
 	if (a->ended && !(e->flags & AUDIT_F_AFTER_END))
@@ -550,9 +560,7 @@ void audit_free(struct audit *a)
 {
 	if (!a)
 		return;
-	if (a->flush)
-		(void)helper_wait(a->flush);
-	free(a->flush);
+	flush_done(a);
 	/* Before the lock goes, or another command could find the run active and unlocked. */
 	if (a->ended && (a->dirty || faccessat(a->state.active, a->id, F_OK, 0) == 0))
 		seal(a);
