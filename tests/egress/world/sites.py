@@ -14,6 +14,7 @@ import zipfile
 from urllib.parse import parse_qs, urlsplit
 
 from .http import Response
+from .zone import NPM
 
 PACKAGE, VERSION = "standin-package", "1.2.3"
 
@@ -68,7 +69,7 @@ class Sites:
         self.module = module_zip("example.com/standin", "v" + VERSION)
         self.issues = [{"number": 1, "title": "It works", "state": "open"}]
         self.lock = threading.Lock()
-        self.by_host = {"pypi.org": self.pypi, "files.pythonhosted.org": self.pypi_files, "mirror.npmjs.org": self.npmjs,
+        self.by_host = {"pypi.org": self.pypi, "files.pythonhosted.org": self.pypi_files, NPM: self.npmjs,
                         "index.crates.io": self.crates_index, "static.crates.io": self.crates_files,
                         "proxy.golang.org": self.go_proxy, "api.github.com": self.github_api, "github.com": self.git,
                         "git.example.com": self.git, "169.254.169.254": self.metadata}
@@ -135,7 +136,7 @@ class Sites:
             integrity = "sha512-" + base64.b64encode(hashlib.sha512(self.npm).digest()).decode()
             return as_json({"name": PACKAGE, "dist-tags": {"latest": VERSION}, "versions": {VERSION: {
                 "name": PACKAGE, "version": VERSION, "main": "index.js", "dist": {
-                    "tarball": f"https://mirror.npmjs.org/{PACKAGE}/-/{PACKAGE}-{VERSION}.tgz",
+                    "tarball": f"https://{NPM}/{PACKAGE}/-/{PACKAGE}-{VERSION}.tgz",
                     "shasum": hashlib.sha1(self.npm).hexdigest(), "integrity": integrity}}}})
         if r.path.endswith(".tgz"):
             return Response(200, self.npm, "application/octet-stream")

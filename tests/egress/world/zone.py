@@ -1,4 +1,7 @@
 """Who is where in the test's internet: addresses, names, and the files of the host that say so."""
+import shutil
+import subprocess
+import urllib.parse
 
 NET4, NET6 = "93.184.216.", "2606:2800:220:1::"
 HOST4 = "81.2.69.142"  # a public-looking address of the host's own
@@ -14,6 +17,19 @@ NETWORKS6 = [NET6 + "/64", "fd00:ec2::254/128", "fdaa:bb::/64", "2001:4860:4860:
 
 METADATA4, METADATA6 = "169.254.169.254", "fd00:ec2::254"
 
+
+def npm_registry():
+    """The host that npm asks when nobody has told it another."""
+    npm = shutil.which("npm", path="/usr/local/bin:/usr/bin:/bin")
+    if not npm:
+        return "packages.npmjs.org"
+    env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent"}
+    out = subprocess.run([npm, "config", "get", "registry"], env=env, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    return urllib.parse.urlsplit(out.stdout.strip()).hostname or "packages.npmjs.org"
+
+
+NPM = npm_registry()
+
 # name -> what the resolver says: the last octet (hex group) of both addresses, or a record.
 _hosts = {
     # The many places of an ordinary internet.
@@ -24,10 +40,10 @@ _hosts = {
     "smtp.example.com": 28, "udp.example.com": 29, "notexample.com": 30, "www.notexample.com": 31,
     "pinned.example.com": 32, "badexample.com": 33, "xn--bcher-kva.example.com": 34, "under_score.example.com": 35,
     # What the presets name.
-    "pypi.org": 40, "files.pythonhosted.org": 41, "mirror.npmjs.org": 42, "github.com": 43, "api.github.com": 44,
+    "pypi.org": 40, "files.pythonhosted.org": 41, NPM: 42, "github.com": 43, "api.github.com": 44,
     "codeload.github.com": 45, "raw.githubusercontent.com": 46, "objects.githubusercontent.com": 47,
     "index.crates.io": 48, "static.crates.io": 49, "crates.io": 50, "proxy.golang.org": 51, "sum.golang.org": 52,
-    "mirror.debian.org": 54, "updates.debian.org": 55, "huggingface.co": 56, "cdn-lfs.huggingface.co": 57,
+    "mirror.debian.org": 54, "huggingface.co": 56, "cdn-lfs.huggingface.co": 57,
     "ssh.github.com": 58, "gist.github.com": 59, "uploads.github.com": 60,
 }
 
