@@ -65,6 +65,9 @@ int isolation_start(const struct plan *plan, const char *const *placeholders, in
 		    struct box *ret, struct pale_err *err) _must_check_;
 /* Hands over the descriptors by which the child puts itself into its groups (cgroup_join_fds()). */
 int isolation_join(struct box *box, const int *fds, size_t n, struct pale_err *err) _must_check_;
+/* Tells a box for which plan_waits_for_group() that it is in its group. Before isolation_ready().
+ */
+int isolation_attached(struct box *box, struct pale_err *err) _must_check_;
 /* Waits until its network namespace is made (or it failed). That and its mounts take the most time,
  * and two processors are then busy: what the caller does in that time would hold them up. */
 void isolation_yield(const struct box *box);

@@ -209,4 +209,11 @@ json_t *plan_to_json(const struct plan *p);
 /* One line a promise, for people. */
 void plan_print(const struct plan *p, FILE *out, bool colour, bool steps);
 
+/* Is the set-up child put into its control group from outside, by systemd, while it runs? Then it
+ * waits until that is done. */
+static inline bool plan_waits_for_group(const struct plan *p)
+{
+	return p->use_cgroup && p->host.cgroup.kind == CGROUP_V2_SYSTEMD;
+}
+
 const char *step_name(enum step_type type);

@@ -465,7 +465,7 @@ static int make_loop(struct run *run, struct pale_err *err)
 static int build(struct run *run, struct pale_err *err)
 {
 	const struct plan *plan = run->plan;
-	bool systemd = plan->host.cgroup.kind == CGROUP_V2_SYSTEMD;
+	bool systemd = plan_waits_for_group(plan);
 	_cleanup_(views_done) struct views views = {0};
 	int r = 0;
 
@@ -510,6 +510,8 @@ static int build(struct run *run, struct pale_err *err)
 		r = views_read(plan, &views, err);
 	if (r == 0 && systemd)
 		r = cgroup_attach_end(run->cgroup, err);
+	if (r == 0 && systemd)
+		r = isolation_attached(&run->box, err);
 	if (r == 0)
 		r = supervise_recover(err);
 	if (r >= 0)

@@ -228,6 +228,11 @@ int isolation_start(const struct plan *plan, const char *const *placeholders, in
 	return let_go(ret, err);
 }
 
+int isolation_attached(struct box *box, struct pale_err *err)
+{
+	return let_go(box, err);
+}
+
 int isolation_join(struct box *box, const int *fds, size_t n, struct pale_err *err)
 {
 	struct source_packet packet = {.count = (uint32_t)n};

@@ -81,6 +81,9 @@ static int join_cgroup(const struct setup *s, struct pale_err *err)
 	ssize_t n;
 	int r;
 
+	/* Before anything is forked, which would stay outside. */
+	if (plan_waits_for_group(s->plan))
+		return await_supervisor(s, err);
 	if (!s->plan->join_cgroup)
 		return 0;
 	n = fd_recv(s->control_fd, &packet, sizeof(packet), fds, CGROUP_JOIN_MAX, &nfds);
