@@ -442,6 +442,9 @@ static int read_packet(struct pale_box *box)
 	if (poll(&poll_one, 1, 0) <= 0)
 		return 0;
 	n = fd_recv(box->sock, p, sizeof(*p) + WIRE_INLINE, &memfd, 1, &nfds);
+	/* It ended before it had read all of ours: said once, and before its own last words. */
+	if (n == -ECONNRESET)
+		n = fd_recv(box->sock, p, sizeof(*p) + WIRE_INLINE, &memfd, 1, &nfds);
 	if (n == 0 || n == -ECONNRESET)
 		return -EPIPE;
 	if (n < 0)

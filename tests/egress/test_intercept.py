@@ -104,7 +104,7 @@ def certificates():
               {"name": "who signed", "argv": ["sh", "-c", "for h in www pinned; do echo | openssl s_client -connect $h.example.com:443 -servername $h.example.com 2>/dev/null | openssl x509 -noout -issuer; done"]},
               {"name": "key", "argv": ["sh", "-c", "echo | openssl s_client -connect www.example.com:443 -servername www.example.com 2>/dev/null | openssl x509 -noout -text"]},
               {"name": "bundle", "argv": ["sh", "-c", "grep -c BEGIN /etc/ssl/certs/ca-certificates.crt; env | grep -iE 'cert|ca_|cainfo'"]},
-              {"name": "key files", "argv": ["sh", "-c", "grep -rl 'PRIVATE KEY' /etc /tmp /home /run 2>/dev/null | head"]}]
+              {"name": "key files", "argv": ["sh", "-c", "grep -rlE -- '-----BEGIN ([A-Z]+ )?PRIVATE KEY-----' /etc /tmp /home /run 2>/dev/null | head"]}]
     r = inside(MODEL, cases)
     for n, word in (("expired", "expired"), ("selfsigned", "sign"), ("wrongname", "match")):
         got = r.cases[n]

@@ -1,6 +1,7 @@
 """Who is where in the test's internet: addresses, names, and the files of the host that say so."""
 import shutil
 import subprocess
+import tempfile
 import urllib.parse
 
 NET4, NET6 = "93.184.216.", "2606:2800:220:1::"
@@ -23,8 +24,10 @@ def npm_registry():
     npm = shutil.which("npm", path="/usr/local/bin:/usr/bin:/bin")
     if not npm:
         return "packages.npmjs.org"
-    env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent"}
-    out = subprocess.run([npm, "config", "get", "registry"], env=env, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    with tempfile.TemporaryDirectory() as home:
+        env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": home}
+        out = subprocess.run([npm, "config", "get", "registry"], env=env, cwd=home, stdin=subprocess.DEVNULL, capture_output=True,
+                             text=True)
     return urllib.parse.urlsplit(out.stdout.strip()).hostname or "packages.npmjs.org"
 
 
