@@ -61,6 +61,9 @@ static void want(struct conn *c)
 	/* A record that OpenSSL has read already does not make the socket readable. */
 	if (c->reading && room && !c->eof && c->ssl && SSL_pending(c->ssl))
 		event_active(c->read_ev, EV_READ, 0);
+	/* After the above, which takes back what is active. */
+	if (c->wake)
+		event_active(c->write_ev, EV_WRITE, 0);
 }
 
 static void handshake(struct conn *c)
@@ -200,6 +203,7 @@ static void on_event(evutil_socket_t fd, short what, void *arg)
 	struct conn *c = arg;
 
 	(void)fd;
+	c->wake = false;
 	if (c->failed) {
 		; /* conn_flush() failed, and the owner is to hear of it */
 	} else if (c->handshaking) {
@@ -272,9 +276,13 @@ void conn_read(struct conn *c, bool on)
 
 void conn_flush(struct conn *c)
 {
+	bool was_full = !conn_room(c);
+
 	if (c->failed || c->handshaking)
 		return;
 	write_out(c);
+	/* Also of the room that it may have stopped for: nothing else may come that tells it. */
+	c->wake = c->wake || (was_full && conn_room(c));
 	want(c);
 	/* The owner learns of a failure from the loop, as of every other change. */
 	if (c->failed)

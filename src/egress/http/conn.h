@@ -34,6 +34,7 @@ struct conn {
 	bool eof;		       /* nothing more comes, in order */
 	bool cut;		       /* eof, but TLS did not say so: it may be an attacker's */
 	bool failed;		       /* neither reading nor writing works any more; see why */
+	bool wake;		       /* the owner is to be called, although nothing has come */
 	bool reading;		       /* wanted by conn_read() */
 	bool ending, ended;	       /* the output's end is asked for; has been sent */
 	bool ragged;		       /* end without TLS saying so, as the other side did */
