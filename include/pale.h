@@ -262,8 +262,8 @@ PALE_EXPORT void pale_box_free(struct pale_box *box);
  * minute. A box is named by the id of its run. */
 
 /* The id that ref means: an id, or a unique beginning of that of a running box; "last": the newest
- * with a control socket; NULL: the one of these that runs. PALE_E_NOTFOUND: there is none such; PALE_E_USAGE: there are
- * several. */
+ * with a control socket; NULL: the one of these that runs. PALE_E_NOTFOUND: there is none such;
+ * PALE_E_USAGE: there are several. */
 PALE_EXPORT int pale_box_find(const char *ref, char ret[PALE_ID_SIZE], struct pale_err *err);
 /* What it is, as a JSON object (to be freed by the caller): id, policy, command, pid,
  * supervisor_pid, started, state, limits, usage so far, commands. */

@@ -53,13 +53,14 @@ const struct audit_event audit_events[] = {
 	 "(for "
 	 "more than ten seconds), unreachable (`detail` says why: ECONNREFUSED, nothing listens), "
 	 "refused (too many at a time)."},
-	{"ssh.sign", "egress", AUDIT_INFO, 0,
-	 "outcome, host, user, key, request, detail, count",
+	{"ssh.sign", "egress", AUDIT_INFO, 0, "outcome, host, user, key, request, detail, count",
 	 "The box asked the caller's ssh agent to sign a login: at `host`, as `user`, with the key "
-	 "that has this fingerprint. `outcome`: allowed, refused (`detail` says why), or failed: the "
+	 "that has this fingerprint. `outcome`: allowed, refused (`detail` says why), or failed: "
+	 "the "
 	 "agent did not."},
 	{"ssh.agent", "egress", AUDIT_INFO, 0, "outcome, request, host, key, detail, count",
-	 "Anything else that it asked the agent for: to list the keys, or what is refused: to add or "
+	 "Anything else that it asked the agent for: to list the keys, or what is refused: to add "
+	 "or "
 	 "remove keys, to lock it, to be bound to a server that the policy does not name."},
 	{"network.unreachable", "egress", AUDIT_INFO, 0,
 	 "host, address, port, protocol, detail, rule, where, program, count",
