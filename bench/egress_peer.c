@@ -183,12 +183,13 @@ static void use_proxy(char **host, char **port)
 		base64(code, plain);
 		snprintf(authorization, sizeof(authorization), "Proxy-Authorization: Basic %s\r\n",
 			 code);
-		strcat(tunnel, authorization);
 		at++;
 	} else {
 		at = url;
 	}
-	strcat(tunnel, "\r\n");
+	size_t begun = strlen(tunnel);
+
+	snprintf(tunnel + begun, sizeof(tunnel) - begun, "%s\r\n", authorization);
 	*host = at;
 	*port = strchr(at, ':');
 	if (*port)
