@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -30,20 +29,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/arch.h"
 #include "confine/landlock.h"
 
 #define STAGE	  "egress"
 /* The caches, a few thousand connections, and the state of TLS for the part that is opened. */
 #define DATA_MAX  (512ull << 20)
 #define FILES_MAX 32768
-
-#if defined(__x86_64__)
-#define ARCH_HERE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define ARCH_HERE AUDIT_ARCH_AARCH64
-#else
-#error "no system call filter for this architecture"
-#endif
 
 /* ---------------------------------------------------------------- privileges */
 

@@ -12,7 +12,6 @@
 #include "files/worker.h"
 
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/landlock.h>
@@ -29,6 +28,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "base/arch.h"
 #include "base/fd.h"
 #include "base/str.h"
 
@@ -37,14 +37,6 @@
 #endif
 #ifndef LANDLOCK_ACCESS_FS_TRUNCATE
 #define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14)
-#endif
-
-#if defined(__x86_64__)
-#define ARCH_HERE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define ARCH_HERE AUDIT_ARCH_AARCH64
-#else
-#error "no system call filter for this architecture"
 #endif
 
 /* Memory, reading and writing of open descriptors, and the end. */

@@ -333,8 +333,7 @@ static int make_dir(struct layout *l, const char *path, struct pale_err *err)
 	return 0;
 }
 
-/* The directories above path, but none above or at `top`. */
-static int make_parents(struct layout *l, const char *path, const char *top, struct pale_err *err)
+int layout_parents(struct layout *l, const char *path, const char *top, struct pale_err *err)
 {
 	_cleanup_free_ char *copy = strdup(path);
 	size_t from = top ? strlen(top) : 0;
@@ -408,7 +407,7 @@ static int make_target(struct layout *l, struct place *p, bool is_file, struct p
 		if (r < 0 || there)
 			return r;
 	}
-	r = make_parents(l, p->path, in ? in->path : NULL, err);
+	r = layout_parents(l, p->path, in ? in->path : NULL, err);
 	if (r < 0)
 		return r;
 	if (!is_file)
@@ -462,7 +461,7 @@ static int emit_link(struct layout *l, struct place *p, struct pale_err *err)
 
 	if (in_host_content(p))
 		return 0; /* the host has it */
-	r = make_parents(l, p->path, p->in ? p->in->path : NULL, err);
+	r = layout_parents(l, p->path, p->in ? p->in->path : NULL, err);
 	if (r == 0 && !plan_add_step(l->plan, STEP_SYMLINK, NULL, p->path, p->source))
 		r = err_nomem(err, STAGE);
 	return r;
@@ -543,7 +542,7 @@ static int emit_etc(struct layout *l, struct pale_err *err)
 		const struct etc_entry *e = &etc->entries[i];
 		struct step *s = NULL;
 
-		r = make_parents(l, e->path, NULL, err);
+		r = layout_parents(l, e->path, NULL, err);
 		if (r < 0)
 			break;
 		if (e->type == ETC_DIR || (e->type == ETC_BIND && e->directory))
@@ -627,7 +626,7 @@ static int emit_views(struct layout *l, struct pale_err *err)
 		char path[64];
 
 		snprintf(path, sizeof(path), "/sys/devices/system/cpu/%s", lists[i]);
-		r = make_parents(l, path, NULL, err);
+		r = layout_parents(l, path, NULL, err);
 		if (r < 0)
 			break;
 		s = plan_add_step(p, STEP_FILE, NULL, path, cpus.data);
@@ -647,66 +646,6 @@ static int emit_views(struct layout *l, struct pale_err *err)
 	    !plan_add_step(p, STEP_HIDE, NULL, "/proc/keys", NULL))
 		return err_nomem(err, STAGE);
 	return r;
-}
-
-/* Where the box's ssh finds the agent, and the keys of the hosts that it is for, so that it asks
- * nobody whether they are right. */
-static int emit_agent(struct layout *l, struct pale_err *err)
-{
-	static const char known[] = "/etc/ssh/ssh_known_hosts";
-	struct plan *p = l->plan;
-	struct step *s;
-	int r;
-
-	if (!p->agent_socket)
-		return 0;
-	s = plan_add_step(p, STEP_SOCKET, NULL, PLAN_AGENT, NULL);
-	if (!s)
-		return err_nomem(err, STAGE);
-	s->mode = 0600;
-	s->own = true;
-	r = make_parents(l, known, NULL, err);
-	if (r < 0)
-		return r;
-	s = plan_add_step(p, STEP_FILE, NULL, known, p->known_hosts);
-	if (!s)
-		return err_nomem(err, STAGE);
-	s->mode = 0444;
-	return 0;
-}
-
-/* The files that hold placeholders of secrets: in directories that are the box's own, where no link
- * of anybody's can stand in the way. */
-static int emit_secrets(struct layout *l, struct pale_err *err)
-{
-	const struct policy_network *n = l->plan->network;
-	struct step *s;
-
-	for (size_t i = 0; n && i < n->nsecrets; i++) {
-		const char *path = n->secrets[i].file;
-		int r;
-
-		if (!path)
-			continue;
-		for (size_t j = 0; j < l->n; j++)
-			if (place_within(path, l->places[j].path) &&
-			    (l->places[j].kind == PLACE_READ || l->places[j].kind == PLACE_OVERLAY))
-				return err_set(
-					err, PALE_E_POLICY, STAGE, 0,
-					"%s: the file %s of a secret would lie in %s, which "
-					"is the host's; name one elsewhere, such as /run/key",
-					n->secrets[i].where, QUOTED(path),
-					QUOTED(l->places[j].path));
-		r = make_parents(l, path, NULL, err);
-		if (r < 0)
-			return r;
-		s = plan_add_step(l->plan, STEP_FILE, NULL, path, PLAN_PLACEHOLDER);
-		if (!s)
-			return err_nomem(err, STAGE);
-		s->mode = 0444;
-		s->secret = (unsigned)i + 1;
-	}
-	return 0;
 }
 
 /* The disk limit is divided: what sized places take is not the others' any more. */
@@ -805,11 +744,11 @@ int layout_make(struct plan *p, const struct policy *policy, const struct toolch
 	if (r == 0)
 		r = trust_steps(p, err);
 	if (r == 0)
-		r = emit_agent(&l, err);
+		r = layout_agent(&l, err);
 	for (size_t i = 0; r == 0 && i < l.n; i++)
 		r = emit_place(&l, &l.places[i], sized_inodes, err);
 	if (r == 0)
-		r = emit_secrets(&l, err);
+		r = layout_secrets(&l, err);
 	if (r == 0)
 		r = layout_results(&l, err);
 	if (r == 0)

@@ -1,4 +1,5 @@
-/* What the files of the layout share: the list of places. Private to layout.c and results.c. */
+/* What the files of the layout share: the list of places. Private to layout.c,
+ * layout_network.c and results.c. */
 #pragma once
 
 #include <string.h>
@@ -52,3 +53,15 @@ static inline bool place_within(const char *path, const char *dir)
  * looked at now: what is already seen to be impossible (a file, no such parent, no right to write)
  * would otherwise lose them. */
 int layout_results(struct layout *l, struct pale_err *err) _must_check_;
+
+/* The directories above `path`, but none above or at `top`, which may be NULL. */
+int layout_parents(struct layout *l, const char *path, const char *top,
+		   struct pale_err *err) _must_check_;
+
+/* Where the box's ssh finds the agent, and the keys of the hosts that it is for, so that it asks
+ * nobody whether they are right. */
+int layout_agent(struct layout *l, struct pale_err *err) _must_check_;
+
+/* The files that hold placeholders of secrets: in directories that are the box's own, where no link
+ * of anybody's can stand in the way. */
+int layout_secrets(struct layout *l, struct pale_err *err) _must_check_;

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
-#include <linux/audit.h>
 
+#include "base/arch.h"
 #include "confine/seccomp_table.h"
 
 #ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
@@ -23,13 +23,7 @@
 #endif
 
 #define PER_TURN 64
-
-#if defined(__x86_64__)
-#define OWN_ARCH AUDIT_ARCH_X86_64
-#else
-#define OWN_ARCH AUDIT_ARCH_AARCH64
-#endif
-#define X32_BIT 0x40000000
+#define X32_BIT	 0x40000000
 
 /* Who connects, by the socket: the last ones, in a ring. */
 #define CLIENTS 1024
@@ -153,9 +147,9 @@ static void name_call(const struct seccomp_data *d, char *ret, size_t size)
 
 	if (d->arch == AUDIT_ARCH_I386) {
 		snprintf(ret, size, "i386:%d", d->nr);
-	} else if (d->arch != OWN_ARCH) {
+	} else if (d->arch != ARCH_HERE) {
 		snprintf(ret, size, "%x:%d", d->arch, d->nr);
-	} else if (OWN_ARCH == AUDIT_ARCH_X86_64 && d->nr > 0 && (d->nr & X32_BIT)) {
+	} else if (ARCH_HERE == AUDIT_ARCH_X86_64 && d->nr > 0 && (d->nr & X32_BIT)) {
 		name = seccomp_call_name(d->nr & ~X32_BIT);
 		if (name)
 			snprintf(ret, size, "x32:%s", name);
@@ -218,7 +212,7 @@ static int decide(struct notify_call *call)
 	struct notify_event *ev;
 	uint64_t seen[6] = {0};
 
-	if (d->arch == OWN_ARCH)
+	if (d->arch == ARCH_HERE)
 		v = seccomp_verdict(n->config.profile, n->config.watch, d->nr, call->args);
 	switch (v.action) {
 	case SECCOMP_ALLOW: return 0; /* only if the filter is not the one that we were told of */
@@ -250,7 +244,7 @@ static int decide(struct notify_call *call)
 	ev->error = v.error;
 	if (v.action == SECCOMP_PEEK)
 		notify_detail(SYS_unshare, seen, ev->detail, sizeof(ev->detail));
-	else if (d->arch == OWN_ARCH)
+	else if (d->arch == ARCH_HERE)
 		notify_detail(d->nr, call->args, ev->detail, sizeof(ev->detail));
 	notify_report(call, ev);
 	return v.error;
