@@ -171,7 +171,8 @@ struct line {
 static bool is_plain(struct field f, const char *besides)
 {
 	for (size_t i = 0; i < f.len; i++)
-		if (!isalnum((unsigned char)f.text[i]) && !strchr(besides, f.text[i]))
+		if (!f.text[i] ||
+		    (!isalnum((unsigned char)f.text[i]) && !strchr(besides, f.text[i])))
 			return false;
 	return f.len > 0 && f.len < 8192;
 }
@@ -199,16 +200,18 @@ static bool parse_line(const char *text, const char *end, struct line *ret)
 static void each_line(const struct buf *files, void (*fn)(const struct line *l, void *arg),
 		      void *arg)
 {
-	const char *at = files->data, *end = at + files->len;
+	const char *at = files->data, *end;
 
-	while (files->len && at < end) {
+	if (!files->len)
+		return; /* and no buffer, whose end could be computed */
+	for (end = at + files->len; at < end;) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		const char *stop = newline ? newline : end;
 		struct line l;
 
 		if (parse_line(at, stop, &l))
 			fn(&l, arg);
-		at = stop + 1;
+		at = newline ? newline + 1 : end;
 	}
 }
 
