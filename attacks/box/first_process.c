@@ -67,8 +67,9 @@ int main(int argc, char **argv)
 	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	for (int fd = 0; fd < 10; fd++)
 		tell("copy of a descriptor", syscall(SYS_pidfd_getfd, pidfd, fd, 0) >= 0);
-	tell("its memory by call", syscall(SYS_process_vm_readv, pid, &(struct iovec){&byte, 1}, 1,
-					   &(struct iovec){(void *)0x400000, 1}, 1, 0) == 1);
+	tell("its memory by call",
+	     process_vm_readv(pid, &(struct iovec){&byte, 1}, 1,
+			      &(struct iovec){(void *)0x400000, 1}, 1, 0) == 1);
 	tell("its namespaces", syscall(SYS_setns, pidfd, 0x00020000) == 0);
 	tell("its resource limits", syscall(SYS_prlimit64, pid, 7, &(long[2]){0, 0}, NULL) == 0);
 	tell("seized", ptrace(PTRACE_SEIZE, pid, 0, 0) == 0);

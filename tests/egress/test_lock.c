@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -146,7 +147,7 @@ static int try_process_memory(void)
 	char from = 'x', to;
 	struct iovec mine = {&to, 1}, theirs = {&from, 1};
 
-	return result(syscall(SYS_process_vm_readv, getpid(), &mine, 1, &theirs, 1, 0));
+	return result(process_vm_readv(getpid(), &mine, 1, &theirs, 1, 0));
 }
 
 static const struct {
