@@ -99,46 +99,28 @@ static void describe_blocked(const json_t *o, char *out, size_t size)
 static void explain_blocked(const json_t *o, char *out, size_t size)
 {
 	const char *kind = string_at(o, "kind"), *rule = string_at(o, "rule"),
-		   *reason = string_at(o, "reason"), *host = string_at(o, "host"),
-		   *protocol = string_at(o, "protocol"), *detail = string_at(o, "detail");
-	int port = (int)json_integer_value(json_object_get(o, "port"));
-	const char *method = string_at(o, "method");
+		   *reason = string_at(o, "reason"), *allow = string_at(o, "allow"),
+		   *detail = string_at(o, "detail");
 	bool refused = strcmp(kind, "network") == 0;
-	/* TLS is what port 443 stands for; elsewhere a rule has to say it. */
-	bool plain = !*protocol || (strcmp(protocol, "tls") == 0 && port == 443);
 
 	*out = '\0';
 	if (!is_clean(detail))
 		detail = "";
-	if (strcmp(kind, "dns") == 0)
-		host = string_at(o, "name");
-	else if (!*host)
-		host = string_at(o, "address");
 	/* Where the rules would have allowed it, what it was instead: "by the rule allow ..." says
-	 * nothing, and no further rule would help. */
+	 * nothing. */
 	if (*detail &&
 	    (strcmp(kind, "exfiltration") == 0 || (refused && strncmp(rule, "deny ", 5) != 0)))
-		snprintf(out, size, "%s%s%s%s%s", detail, *rule ? "; under the rule " : "",
-			 *rule ? QUOTED(rule) : "", *rule ? ", " : "", string_at(o, "where"));
+		snprintf(out, size, "%s%s%s%s%s%s%s%s", detail, *rule ? "; under the rule " : "",
+			 *rule ? QUOTED(rule) : "", *rule ? ", " : "", string_at(o, "where"),
+			 *allow ? "; --allow '" : "", allow, *allow ? "' would allow it" : "");
 	else if (*rule)
 		snprintf(out, size, "by the rule %s, %s%s%s", QUOTED(rule), string_at(o, "where"),
 			 *reason ? ": " : "", reason);
-	else if (refused && port && *host)
-		snprintf(out, size, "no rule allows it; --allow '%s%s%s%s%s%s%s:%d' would", method,
-			 *method ? " " : "", plain ? "" : protocol, plain ? "" : "://",
-			 strchr(host, ':') ? "[" : "", host, strchr(host, ':') ? "]" : "", port);
-	else if (strcmp(kind, "dns") == 0 && *host)
-		snprintf(out, size, "no rule names it; --allow '%s' would", host);
-}
-
-/* Plain characters only: it is to be copied into a shell. */
-static bool is_plain(const char *s)
-{
-	for (; *s; s++)
-		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:",
-			    *s))
-			return false;
-	return true;
+	else if (*allow)
+		snprintf(out, size, "no rule %s it; --allow '%s' would",
+			 refused ? "allows" : "names", allow);
+	else if (refused)
+		snprintf(out, size, "no rule allows it");
 }
 
 static void print_blocked(struct pale_result *r, const char *on, const char *off)
@@ -150,9 +132,7 @@ static void print_blocked(struct pale_result *r, const char *on, const char *off
 	char what[512], why[1024] = "";
 
 	describe_blocked(o, what, sizeof(what));
-	if (is_plain(string_at(o, "host")) && is_plain(string_at(o, "method")) &&
-	    is_plain(string_at(o, "name")) && is_plain(string_at(o, "address")))
-		explain_blocked(o, why, sizeof(why));
+	explain_blocked(o, why, sizeof(why));
 	fprintf(stderr, "%spale: blocked: %s", on, what);
 	if (*why)
 		fprintf(stderr, " (%s)", why);

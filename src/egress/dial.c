@@ -60,6 +60,7 @@ struct dial {
 	struct dial_result result;
 	int error;	   /* of the last attempt */
 	char blocked[160]; /* why the last address was refused */
+	char unfit[46];	   /* that address */
 };
 
 static void advance(struct dial *d);
@@ -84,30 +85,6 @@ static bool still_allowed(struct dial *d)
 	d->changes = d->e->changes;
 	d->rule = said.rule;
 	return said.allowed;
-}
-
-/* The rule that names this address itself, if one does: of a literal one the rule that allows it;
- * of a name's the name's own, if it says where its addresses lie, or one for the address alone. */
-static const struct network_cidr *named_by(const struct dial *d, int family,
-					   const struct in6_addr *address)
-{
-	const struct policy_network *n = d->e->config->network;
-	const struct network_question ask = {
-		.family = family, .address = address, .port = d->port, .protocol = d->protocol};
-	int rule = d->rule;
-
-	if (rule < 0 || (size_t)rule >= n->nrules)
-		return NULL;
-	if (!n->rules[rule].cidr) {
-		struct network_answer said = network_ask(n, &ask);
-
-		if (!said.allowed || said.rule < 0)
-			return NULL;
-		rule = said.rule;
-	}
-	return n->rules[rule].cidr && network_cidr_contains(n->rules[rule].cidr, family, address)
-		       ? n->rules[rule].cidr
-		       : NULL;
 }
 
 /* The last address of a range. */
@@ -149,7 +126,14 @@ static bool names_own(const struct network_cidr *c)
 static bool address_fit(struct dial *d, int family, const struct in6_addr *address)
 {
 	const struct policy_network *n = d->e->config->network;
-	const struct network_cidr *by = named_by(d, family, address);
+	const struct network_dial dial = {.rule = d->rule,
+					  .host = d->host[0] ? d->host : NULL,
+					  .family = family,
+					  .address = address,
+					  .port = d->port,
+					  .protocol = d->protocol};
+	bool bound;
+	const struct network_cidr *by = network_named_by(n, &dial, &bound);
 	char text[INET6_ADDRSTRLEN];
 	const char *why;
 
@@ -157,7 +141,7 @@ static bool address_fit(struct dial *d, int family, const struct in6_addr *addre
 		why = by ? "not a public address, and the range of the rule is not one of such"
 			 : "not a public address, and no rule has it as `address`";
 	/* A literal address has been asked about by the caller. */
-	else if (d->host[0] && !network_may_dial(n, d->rule, family, address, d->port, d->protocol))
+	else if (d->host[0] && !network_may_dial(n, &dial))
 		why = "the rules do not let it be dialled";
 	else if (!names_own(by) && route_is_own(d->e->route, family, address))
 		why = by ? "an address of this machine, which a rule has to name by itself"
@@ -167,6 +151,7 @@ static bool address_fit(struct dial *d, int family, const struct in6_addr *addre
 	snprintf(d->blocked, sizeof(d->blocked), "%s%s: %s",
 		 d->host[0] ? "the name resolves to " : "",
 		 inet_ntop(family, address, text, sizeof(text)) ? text : "?", why);
+	EVENT_TEXT(d->unfit, text);
 	return false;
 }
 
@@ -210,13 +195,15 @@ static void finish_failed(struct dial *d)
 	const char *text = NULL;
 
 	r->fd = -1;
+	if (!d->error && d->blocked[0]) {
+		EVENT_TEXT(r->address, d->unfit);
+		finish_blocked(d, d->blocked);
+		return;
+	}
 	r->outcome = EGRESS_UNREACHABLE;
 	if (d->error)
 		text = strerrorname_np(d->error);
-	else if (d->blocked[0]) {
-		r->outcome = EGRESS_BLOCKED;
-		text = d->blocked;
-	} else
+	else
 		/* What IPv4 says is what people know: "has no address" for IPv6 is normal. */
 		text = d->found[1].problem ? d->found[1].problem : d->found[0].problem;
 	snprintf(r->detail, sizeof(r->detail), "%s", text ? text : "no answer in time");

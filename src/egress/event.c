@@ -170,6 +170,7 @@ void event_tell(struct egress *e, const struct egress_event *told)
 	k = kind_find(v, &ev, KINDS / 4 * 3);
 	if (!k) {
 		ev.address[0] = ev.path[0] = ev.sni[0] = '\0';
+		ev.unfit = 0;
 		k = kind_find(v, &ev, KINDS / 8 * 7);
 	}
 	if (!k) {

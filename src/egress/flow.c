@@ -49,8 +49,9 @@ static void tell(struct flow *f, enum egress_outcome outcome, const char *detail
 	EVENT_TEXT(ev.sni, f->sni);
 	EVENT_TEXT(ev.method, f->method);
 	EVENT_TEXT(ev.path, f->path);
-	if (f->dialled[0])
-		EVENT_TEXT(ev.address, f->dialled);
+	ev.unfit = outcome == EGRESS_BLOCKED && f->unfit[0];
+	if (f->dialled[0] || ev.unfit)
+		EVENT_TEXT(ev.address, ev.unfit ? f->unfit : f->dialled);
 	else if (!f->host[0] && f->family)
 		inet_ntop(f->family, &f->address, ev.address, sizeof(ev.address));
 	EVENT_TEXT(ev.detail, detail);
@@ -231,8 +232,13 @@ static bool reached_is_allowed(const struct flow *f)
 	if (!f->host[0] || f->door == FLOW_FORWARD || f->door == FLOW_INBOUND ||
 	    inet_pton(family, f->dialled, &address) != 1)
 		return true;
-	return network_may_dial(f->e->config->network, f->rule, family, &address, f->port,
-				f->protocol);
+	return network_may_dial(f->e->config->network,
+				&(struct network_dial){.rule = f->rule,
+						       .host = f->host,
+						       .family = family,
+						       .address = &address,
+						       .port = f->port,
+						       .protocol = f->protocol});
 }
 
 void flows_recheck(struct egress *e)
@@ -241,10 +247,11 @@ void flows_recheck(struct egress *e)
 
 	for (f = TAILQ_FIRST(&e->flows->all); f; f = next) {
 		next = TAILQ_NEXT(f, entry);
-		if ((f->carrier && f->carrier->covered ? f->carrier->covered(f)
-						       : flow_covered(f)) &&
-		    reached_is_allowed(f))
-			continue;
+		if (f->carrier && f->carrier->covered ? f->carrier->covered(f) : flow_covered(f)) {
+			if (reached_is_allowed(f))
+				continue;
+			EVENT_TEXT(f->unfit, f->dialled);
+		}
 		drop(f);
 		flow_end(f, EGRESS_BLOCKED, "the rules were changed");
 	}

@@ -51,6 +51,7 @@ struct flow {
 	int rule;			/* that allows it, or -1 */
 	char sni[NETWORK_HOST_MAX + 1]; /* FLOW_INBOUND: who connected */
 	char dialled[46];		/* the address, as text; empty until connected */
+	char unfit[46];			/* the one for which alone it could not be dialled */
 	char method[24], path[512];	/* for the event of a request that was refused */
 	uint64_t bytes_out, bytes_in;
 	uint64_t started_us; /* clock_mono_us() */
@@ -89,7 +90,8 @@ uint64_t flow_pause_us(const struct flow *f);
 /* A connection to the other side: resolves (fresh, or within the time to live), checks each
  * address, races them (happy eyeballs). The callback comes once, from the loop, never from within
  * flow_dial(): fd (non-blocking, TCP_NODELAY, the callee's) with the address as text, or -1 with
- * an outcome (EGRESS_UNREACHABLE or EGRESS_BLOCKED) and a detail.
+ * an outcome (EGRESS_UNREACHABLE or EGRESS_BLOCKED) and a detail; the address is then the one for
+ * which alone it is blocked, or empty.
  *
  * host (normalised) or, with host NULL, the address. The caller has asked the rules: rule is the
  * one that allows it. */
@@ -113,6 +115,12 @@ typedef void (*dial_cb)(const struct dial_result *r, void *arg);
 struct dial *dial_start(struct egress *e, const struct dial_target *to, dial_cb cb,
 			void *arg); /* NULL: no memory, or too many at a time */
 void dial_cancel(struct dial *d);   /* no callback comes any more; NULL is nothing */
+/* Keeps what a dial came to. */
+static inline void flow_dialled(struct flow *f, const struct dial_result *d)
+{
+	EVENT_TEXT(f->dialled, d->fd >= 0 ? d->address : "");
+	EVENT_TEXT(f->unfit, d->fd >= 0 ? "" : d->address);
+}
 /* To where the flow goes. */
 struct dial *flow_dial(struct flow *f, dial_cb cb, void *arg);
 

@@ -121,6 +121,7 @@ void inspect_refuse(struct flow *f, enum inspect_voice voice, int rule, const ch
 		.path = f->path[0] ? f->path : NULL,
 		.rule = rule,
 		.detail = detail,
+		.unfit = f->unfit[0] ? f->unfit : NULL,
 	};
 
 	if (!f->host[0]) {

@@ -173,9 +173,9 @@ static void on_dialled(const struct dial_result *d, void *arg)
 	struct flow *f = s->f;
 
 	s->dial = NULL;
+	flow_dialled(f, d);
 	if (d->fd >= 0) {
 		f->upstream = d->fd;
-		memcpy(f->dialled, d->address, sizeof(f->dialled));
 		answered(s);
 	} else if (d->outcome == EGRESS_BLOCKED) {
 		refuse(s, -1, d->detail);

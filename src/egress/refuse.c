@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "base/str.h"
+#include "policy/remedy.h"
 
 #define FINAL                                                                                  \
 	"This is the sandbox's policy and final: another attempt, or another way to the same " \
@@ -30,38 +31,33 @@ static const char *scheme(enum network_protocol protocol)
 	return "";
 }
 
-/* As --allow takes it: a protocol that does not follow from the port has to be said. */
-static const char *flag_scheme(enum network_protocol protocol, uint16_t port)
-{
-	switch (protocol) {
-	case NETWORK_TLS: return port == 443 ? "" : "tls://";
-	case NETWORK_HTTP: return port == 80 ? "" : "http://";
-	case NETWORK_UDP: return "udp://";
-	case NETWORK_TCP: break;
-	}
-	return port == 22 ? "" : "tcp://";
-}
-
-/* Is it for the request that it is refused: would another one to the same place be allowed? */
-static bool for_request(const struct policy_network *n, const struct refusal *r)
-{
-	const struct network_question ask = {
-		.host = r->host, .port = r->port, .protocol = r->protocol};
-
-	/* It goes between quotes into a line that somebody may copy. */
-	return r->method && r->method[strspn(r->method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-")] == '\0' &&
-	       network_ask(n, &ask).allowed;
-}
-
 struct words {
-	char host[300], what[1100], rule[600], reason[300], remedy[500];
+	char host[300], what[1100], rule[600], reason[300], remedy[800];
 };
+
+static bool remedy_of(const struct policy_network *n, const struct refusal *r,
+		      char out[static NETWORK_REMEDY_TEXT])
+{
+	struct network_cidr literal;
+	bool is_address = network_cidr_parse(r->host, &literal) == 0;
+	const struct network_attempt a = {
+		.host = is_address ? NULL : r->host,
+		.address = is_address ? r->host : r->unfit,
+		.unfit = r->unfit != NULL,
+		.port = r->port,
+		.protocol = r->protocol,
+		.method = r->method,
+		.path = r->path,
+	};
+
+	return network_remedy(n, &a, out);
+}
 
 static void words_of(const struct policy_network *n, const struct refusal *r, struct words *w)
 {
 	const struct network_rule *rule = rule_of(n, r);
-	char path[600] = "", method[40] = "", text[NETWORK_RULE_TEXT], escaped[300];
-	const char *quote = "", *request = "";
+	char path[600] = "", method[40] = "", text[NETWORK_RULE_TEXT], escaped[300],
+	     allow[NETWORK_REMEDY_TEXT];
 	bool v6;
 
 	str_escape_into(w->host, sizeof(w->host), r->host, strlen(r->host));
@@ -76,15 +72,14 @@ static void words_of(const struct policy_network *n, const struct refusal *r, st
 	w->reason[0] = '\0';
 	if (!rule) {
 		snprintf(w->rule, sizeof(w->rule), "no rule allows it");
-		if (for_request(n, r)) {
-			quote = "'";
-			request = method;
-		}
-		snprintf(w->remedy, sizeof(w->remedy),
-			 "whoever starts this sandbox can allow it: pale run --allow "
-			 "%s%s%s%s%s%s%s:%u%s, or an entry in the policy's network.allow",
-			 quote, request, *request ? " " : "", flag_scheme(r->protocol, r->port),
-			 v6 ? "[" : "", w->host, v6 ? "]" : "", r->port, quote);
+		if (remedy_of(n, r, allow))
+			snprintf(w->remedy, sizeof(w->remedy),
+				 "whoever starts this sandbox can allow it: pale run --allow "
+				 "'%s', or an entry in the policy's network.allow",
+				 allow);
+		else
+			snprintf(w->remedy, sizeof(w->remedy),
+				 "none: no rule would allow it as it is");
 		return;
 	}
 	network_rule_text(rule, text);

@@ -16,6 +16,7 @@ struct refusal {
 	const char *method, *path;	/* of a request; or NULL */
 	int rule;			/* that decided; -1: none covers it */
 	const char *detail;		/* "SNI is not the name"; or NULL */
+	const char *unfit;		/* the address for which alone it is refused; or NULL */
 };
 
 /* Appends the bodies; the text ends with a newline. */

@@ -346,12 +346,12 @@ static void on_dialled(const struct dial_result *d, void *arg)
 	struct relay *r = arg;
 
 	r->dial = NULL;
+	flow_dialled(r->f, d);
 	if (d->fd < 0) {
 		end(r, d->outcome, d->detail);
 		return;
 	}
 	r->upstream = d->fd;
-	memcpy(r->f->dialled, d->address, sizeof(d->address));
 	carry(r);
 }
 

@@ -165,12 +165,12 @@ static void on_dialled(const struct dial_result *d, void *arg)
 	struct event_base *base = s->f->e->base;
 
 	s->dial = NULL;
+	flow_dialled(s->f, d);
 	if (d->fd < 0) {
 		end(s, d->outcome, d->detail);
 		return;
 	}
 	s->upstream = d->fd;
-	memcpy(s->f->dialled, d->address, sizeof(s->f->dialled));
 	s->event = event_new(base, d->fd, EV_READ | EV_PERSIST, on_upstream, s);
 	if (!s->event || event_add(s->event, NULL) < 0) {
 		end(s, EGRESS_UNREACHABLE, "out of memory");

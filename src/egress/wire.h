@@ -27,14 +27,16 @@ enum egress_socket {
 #define EGRESS_NSOCKETS	  (EGRESS_UDP + 2 * EGRESS_UDPS)
 #define EGRESS_PROXY_PORT NETWORK_PROXY_PORT
 #define EGRESS_TCP_PORT	  NFT_PORT /* outside of the ephemeral range */
-_Static_assert(NFT_PORT == NETWORK_TCP_PORT && NFT_DNS_PORT == NETWORK_DNS_PORT,
+_Static_assert(NFT_PORT == NETWORK_TCP_PORT && NFT_DNS_PORT == NETWORK_DNS_PORT &&
+		       __builtin_strcmp(NFT_OWN4, NETWORK_OWN4) == 0 &&
+		       __builtin_strcmp(NFT_OWN6, NETWORK_OWN6) == 0,
 	       "policy/network.h");
 
 /* Inside: the box's own address, and one for each name that is allowed. */
 #define EGRESS_OWN4	  NFT_OWN4
 #define EGRESS_OWN6	  NFT_OWN6
-#define EGRESS_SYNTHETIC4 "198.18.0.0" /* /16 */
-#define EGRESS_SYNTHETIC6 "fd5b:ad::"  /* /112 */
+#define EGRESS_SYNTHETIC4 NETWORK_SYNTHETIC4 /* /16 */
+#define EGRESS_SYNTHETIC6 NETWORK_SYNTHETIC6 /* /112 */
 
 /* How TCP comes to the broker. */
 enum egress_mode {
@@ -98,6 +100,8 @@ struct egress_event {
 	uint8_t family;		    /* of source_port's socket: 4 or 6 */
 	uint32_t client;	    /* inode of the client's socket in the box (client.h): by it the
 				       supervisor knows the program; 0: not known */
+	uint8_t unfit;		    /* 1: blocked for `address` alone, where the host leads, or that
+				       a rule has only among others */
 	uint16_t status;	    /* EGRESS_REQUEST: of the answer; 0: none */
 	uint64_t bytes_out, bytes_in;
 	uint64_t duration_us;

@@ -158,7 +158,7 @@ bool network_wanted(const struct policy_network *n)
 
 /* ---- one rule ---- */
 
-static bool has_port(const struct network_rule *r, uint16_t port)
+bool network_rule_has_port(const struct network_rule *r, uint16_t port)
 {
 	for (size_t i = 0; i < r->nports; i++)
 		if (port >= r->ports[i].first && port <= r->ports[i].last)
@@ -213,7 +213,7 @@ enum { ALL_PROTOCOLS = NETWORK_TLS | NETWORK_HTTP | NETWORK_TCP | NETWORK_UDP };
  * covered by a rule that allows, and by one that denies only if it denies all of it. */
 static bool covers(const struct network_rule *r, const struct network_question *q)
 {
-	if (q->port ? !has_port(r, q->port) : r->deny && !every_port(r))
+	if (q->port ? !network_rule_has_port(r, q->port) : r->deny && !every_port(r))
 		return false;
 	if (q->protocol ? !(r->protocols & q->protocol)
 			: r->deny && (r->protocols & ALL_PROTOCOLS) != ALL_PROTOCOLS)
@@ -267,7 +267,7 @@ bool network_intercepts(const struct policy_network *n, const char *host, uint16
 	for (size_t i = 0; i < n->nrules; i++) {
 		const struct network_rule *r = &n->rules[i];
 
-		if (names(r, &q) && has_port(r, port) && (r->protocols & NETWORK_TLS))
+		if (names(r, &q) && network_rule_has_port(r, port) && (r->protocols & NETWORK_TLS))
 			looked_into = looked_into || r->intercept || r->methods || r->paths;
 	}
 	return looked_into;
@@ -283,20 +283,67 @@ bool network_has_paths(const struct policy_network *n, const char *host)
 	return false;
 }
 
-bool network_may_dial(const struct policy_network *n, int rule, int family, const void *address,
-		      uint16_t port, enum network_protocol protocol)
+/* Does the rule let the connection be made? */
+static bool lets_connect(const struct network_rule *r, const struct network_question *q)
 {
-	const struct network_question q = {
-		.family = family, .address = address, .port = port, .protocol = protocol};
-	struct network_answer a = network_ask(n, &q);
+	return !r->deny && names(r, q) && covers(r, q);
+}
 
-	if (rule < 0 || (size_t)rule >= n->nrules || n->rules[rule].deny)
+/* The narrower of the two ranges, if the second has the address at all. */
+static const struct network_cidr *narrower(const struct network_cidr *a,
+					   const struct network_cidr *b, int family,
+					   const void *address)
+{
+	if (!b || !network_cidr_contains(b, family, address))
+		return a;
+	return a && a->bits >= b->bits ? a : b;
+}
+
+const struct network_cidr *network_named_by(const struct policy_network *n,
+					    const struct network_dial *d, bool *ret_bound)
+{
+	const struct network_question host = {
+		.host = d->host, .port = d->port, .protocol = d->protocol};
+	const struct network_question address = {.family = d->family,
+						 .address = d->address,
+						 .port = d->port,
+						 .protocol = d->protocol};
+	const struct network_cidr *by = NULL;
+	bool bound = d->host != NULL;
+
+	*ret_bound = bound;
+	for (size_t i = 0; d->host && i < n->nrules; i++) {
+		const struct network_rule *r = &n->rules[i];
+
+		/* A rule for some requests does not say where the others may lead. */
+		if ((int)i != d->rule && (r->methods || r->paths || !lets_connect(r, &host)))
+			continue;
+		by = narrower(by, r->cidr, d->family, d->address);
+		bound = bound && r->cidr;
+	}
+	*ret_bound = bound;
+	for (size_t i = 0; !bound && i < n->nrules; i++)
+		if (lets_connect(&n->rules[i], &address))
+			by = narrower(by, n->rules[i].cidr, d->family, d->address);
+	return by;
+}
+
+bool network_may_dial(const struct policy_network *n, const struct network_dial *d)
+{
+	const struct network_question q = {.family = d->family,
+					   .address = d->address,
+					   .port = d->port,
+					   .protocol = d->protocol};
+	struct network_answer a = network_ask(n, &q);
+	bool bound;
+
+	if (d->rule < 0 || (size_t)d->rule >= n->nrules || n->rules[d->rule].deny)
 		return false;
 	if (a.rule >= 0 && n->rules[a.rule].deny)
 		return false;
-	if (n->rules[rule].cidr)
-		return network_cidr_contains(n->rules[rule].cidr, family, address);
-	return a.allowed || network_address_public(family, address);
+	if (network_named_by(n, d, &bound))
+		return true;
+	return !bound && network_address_public(d->family, d->address);
 }
 
 /* ---- for people ---- */

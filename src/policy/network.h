@@ -76,6 +76,12 @@ struct network_secret {
 #define NETWORK_DNS_PORT   53
 #define NETWORK_TCP_PORT   61053
 
+/* Addresses in the box: its own, and those that stand for names. */
+#define NETWORK_OWN4	   "10.0.2.100"
+#define NETWORK_OWN6	   "fd00:2::100"
+#define NETWORK_SYNTHETIC4 "198.18.0.0" /* /16 */
+#define NETWORK_SYNTHETIC6 "fd5b:ad::"	/* /112 */
+
 struct network_publish {
 	uint16_t port;	    /* in the box, on loopback */
 	uint16_t host_port; /* on the host's loopback; 0 with path NULL: any free one, told in the
@@ -108,6 +114,7 @@ void network_done(struct policy_network *n);
 int network_copy(struct policy_network *ret, const struct policy_network *from) _must_check_;
 void network_rule_done(struct network_rule *r);
 void network_secret_done(struct network_secret *s);
+bool network_rule_has_port(const struct network_rule *r, uint16_t port);
 int network_rule_copy(struct network_rule *ret, const struct network_rule *from) _must_check_;
 
 /* A rule in one line, for people, logs and refusals: "allow tls *.example.org:443 GET /v1/..".
@@ -193,8 +200,21 @@ bool network_secret_for(const struct network_secret *s, const char *host);
  * 6to4 or Teredo, unless a rule's cidr names it. The host's own addresses are checked by the
  * broker. */
 bool network_address_public(int family, const void *address);
-/* May the broker dial an address that it got for a host that rule `rule` (network_answer.rule)
- * allows? Public ones, those in the rule's own cidr (then only those), and those that an allowing
- * rule without a host covers on this port; never one that a deny rule covers. */
-bool network_may_dial(const struct policy_network *n, int rule, int family, const void *address,
-		      uint16_t port, enum network_protocol protocol);
+/* An address that the broker is about to dial for what rule `rule` (network_answer.rule) allows. */
+struct network_dial {
+	int rule;
+	const char *host; /* whose address it is; NULL: the address itself was asked for */
+	int family;
+	const void *address;
+	uint16_t port;
+	enum network_protocol protocol;
+};
+
+/* The narrowest range by which a rule names this address: the rule's own, that of another one by
+ * which such a connection to the host may be made, or, unless all of these say where the host's
+ * addresses lie (*ret_bound), that of a rule for addresses on this port. NULL: none. */
+const struct network_cidr *network_named_by(const struct policy_network *n,
+					    const struct network_dial *d, bool *ret_bound);
+/* May it be dialled? If it is named, or, unless the host is bound to ranges, public; never if a
+ * rule that denies covers it. */
+bool network_may_dial(const struct policy_network *n, const struct network_dial *d);

@@ -52,6 +52,14 @@ void events_text(json_t *o, const char *key, const char *s, size_t max)
 		json_object_set_new(o, key, audit_text(s, strlen(s), max));
 }
 
+void events_remedy(json_t *o, const struct policy_network *n, const struct network_attempt *a)
+{
+	char text[NETWORK_REMEDY_TEXT];
+
+	json_object_set_new(o, "allow",
+			    network_remedy(n, a, text) ? json_string(text) : json_null());
+}
+
 /* One line of the result's list: count is all so far of its key. */
 void events_list(struct events *e, int kind, const char *key, json_t *entry, uint64_t count)
 {
@@ -64,6 +72,8 @@ void events_list(struct events *e, int kind, const char *key, json_t *entry, uin
 		return;
 	}
 	json_object_set_new(entry, "count", json_integer((json_int_t)count));
+	if (!json_object_get(entry, "allow"))
+		json_object_set_new(entry, "allow", json_null());
 	if (index) {
 		json_array_set_new(e->blocked, (size_t)json_integer_value(index), entry);
 		return;
@@ -108,7 +118,20 @@ static void add_what(json_t *o, const struct notify_event *event)
 	}
 }
 
-void events_notify(struct events *e, const struct notify_event *event)
+/* A name is all that is known of what was meant. */
+static void add_remedy(json_t *o, const struct policy_network *n, const struct notify_event *event)
+{
+	struct network_attempt a = {.address = event->address, .port = event->port};
+
+	if (strcmp(event->protocol, "udp") == 0)
+		a.protocol = NETWORK_UDP;
+	else if (strcmp(event->protocol, "tcp") != 0)
+		return;
+	events_remedy(o, n, &a);
+}
+
+void events_notify(struct events *e, const struct policy_network *n,
+		   const struct notify_event *event)
 {
 	static const char *const kinds[] = {"call", "network", "file"};
 	static const char *const names[] = {"call.denied", "network.blocked", "file.blocked"};
@@ -129,6 +152,8 @@ void events_notify(struct events *e, const struct notify_event *event)
 
 	json_object_set_new(entry, "kind", json_string(kinds[event->kind]));
 	add_what(entry, event);
+	if (event->kind == NOTIFY_NETWORK)
+		add_remedy(entry, n, event);
 	buf_addf(&key, "%s/%d/", kinds[event->kind], (int)event->op);
 	str_escape(&key, event->call, strlen(event->call));
 	buf_addf(&key, "/%s/%s/%u/%s/", event->detail, event->address, event->port,
@@ -143,6 +168,7 @@ void events_notify(struct events *e, const struct notify_event *event)
 void events_lookup(struct events *e, const struct init_message *m, const char *program)
 {
 	_cleanup_buf_ struct buf name = BUF_INIT(2048), key = BUF_INIT(4096);
+	char host[sizeof(m->text) + 1];
 	json_t *times, *entry;
 
 	buf_add(&name, "", 0);
@@ -169,6 +195,10 @@ void events_lookup(struct events *e, const struct init_message *m, const char *p
 	json_object_set_new(entry, "kind", json_string("dns"));
 	json_object_set_new(entry, "name", audit_text(m->text, m->text_len, sizeof(m->text)));
 	events_text(entry, "program", program, 256);
+	snprintf(host, sizeof(host), "%.*s", (int)m->text_len, m->text);
+	/* Where there are rules, the broker answers. */
+	if (strlen(host) == m->text_len)
+		events_remedy(entry, NULL, &(struct network_attempt){.host = host});
 	buf_addf(&key, "dns/%s", name.data);
 	events_list(e, EVENTS_DNS, key.data, entry,
 		    (uint64_t)(times ? json_integer_value(times) + 2 : 1));
@@ -210,12 +240,12 @@ json_t *events_blocked(const struct events *e)
 
 	for (int kind = 0; a && kind < EVENTS_KINDS; kind++)
 		if (e->others[kind])
-			json_array_append_new(a, json_pack("{ss sb sI}", "kind",
+			json_array_append_new(a, json_pack("{ss sb sI sn}", "kind",
 							   kind == EVENTS_DNS ? "dns" : "network",
 							   "others", true, "count",
-							   (json_int_t)e->others[kind]));
+							   (json_int_t)e->others[kind], "allow"));
 	if (a && e->unlisted)
-		json_array_append_new(
-			a, json_pack("{ss sI}", "kind", "more", "count", (json_int_t)e->unlisted));
+		json_array_append_new(a, json_pack("{ss sI sn}", "kind", "more", "count",
+						   (json_int_t)e->unlisted, "allow"));
 	return a;
 }

@@ -16,7 +16,9 @@ struct events; /* opaque */
 int events_new(struct audit *log, struct events **ret, struct pale_err *err) _must_check_;
 void events_free(struct events *e);
 
-void events_notify(struct events *e, const struct notify_event *event);
+/* n: the rules then in force; NULL: there are none. */
+void events_notify(struct events *e, const struct policy_network *n,
+		   const struct notify_event *event);
 /* A name that was asked for; hostile, and already checked for its length. program may be empty. */
 void events_lookup(struct events *e, const struct init_message *m, const char *program);
 /* What the egress broker tells, every field checked. program may be empty. */

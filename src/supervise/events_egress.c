@@ -150,6 +150,25 @@ static void add_to_log(struct events *e, const struct policy_network *n,
 	events_append(e, STAGE, event_name(ev), body);
 }
 
+static void add_remedy(json_t *o, const struct policy_network *n, const struct egress_event *ev)
+{
+	const struct network_attempt a = {
+		.host = ev->host,
+		.address = ev->address,
+		.unfit = ev->unfit,
+		.port = ev->port,
+		.protocol = (enum network_protocol)ev->protocol,
+		.method = ev->what == EGRESS_REQUEST ? ev->method : NULL,
+		.path = ev->path,
+	};
+
+	/* A request of which more is said than that no rule has it is at fault by itself. */
+	if (ev->outcome != EGRESS_BLOCKED || ev->what == EGRESS_AGENT_USE ||
+	    (ev->what == EGRESS_REQUEST && *ev->detail && !ev->unfit))
+		return;
+	events_remedy(o, n, &a);
+}
+
 /* Paths are too many to be kept apart: the latest one stands there. */
 static void add_blocked(struct events *e, const struct policy_network *n,
 			const struct egress_event *ev, const char *program)
@@ -175,6 +194,7 @@ static void add_blocked(struct events *e, const struct policy_network *n,
 	add_rule(entry, n, ev);
 	events_text(entry, "detail", ev->detail, sizeof(ev->detail));
 	events_text(entry, "program", program, 256);
+	add_remedy(entry, n, ev);
 	buf_addf(&key, "egress/%u/%u/%s/%u/%u/%s/", ev->outcome, ev->what, words_of(n, ev, rule),
 		 ev->protocol, ev->port, ev->address);
 	str_escape(&key, ev->host, strlen(ev->host));

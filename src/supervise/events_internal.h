@@ -1,6 +1,7 @@
 /* Shared by the events*.c files only. */
 #pragma once
 
+#include "policy/remedy.h"
 #include "supervise/events.h"
 
 #define EVENTS_STAGE	"supervise"
@@ -30,6 +31,8 @@ struct events {
 void events_append(struct events *e, const char *stage, const char *name, json_t *body);
 /* Sets a text of the box's, unless it is empty. */
 void events_text(json_t *o, const char *key, const char *s, size_t max);
+/* The rule that would have let it through, as `allow`; null where none would. */
+void events_remedy(json_t *o, const struct policy_network *n, const struct network_attempt *a);
 /* One line of the result's list, which is taken: count is all so far of its key. */
 void events_list(struct events *e, int kind, const char *key, json_t *entry, uint64_t count);
 /* What its key stands at so far. */

@@ -249,7 +249,7 @@ static void on_attempt(void *arg, const struct notify_event *event)
 {
 	struct run *run = arg;
 
-	events_notify(run->events, event);
+	events_notify(run->events, run->live ? live_network(run->live) : NULL, event);
 }
 
 /* Who it was, as far as the listener knows. */

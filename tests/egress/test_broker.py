@@ -289,8 +289,8 @@ def ranges():
                 f"""
             for target in {targets!r}:
                 s = dial(*target)
-                s.sendall(b"GET / HTTP/1.0\\r\\n\\r\\n"); s.settimeout(3)
-                try: say(len(s.recv(100)) > 0)
+                s.settimeout(3)
+                try: s.sendall(b"GET / HTTP/1.0\\r\\n\\r\\n"); say(len(s.recv(100)) > 0)
                 except OSError as e: say(type(e).__name__)
         """)
         return r.said if r.code == 0 else r
@@ -325,7 +325,7 @@ def refusals():
     parts = r.out.split("== ")
     check("HTTP: a 403 that says what, why, that it is final, and the remedy",
           "403 Forbidden" in parts[0] and "GET http://www.example.com:80/a/path" in parts[0] and "policy and final" in parts[0]
-          and "--allow www.example.com:80" in parts[0] and parts[1].startswith("0"), parts[0])
+          and "--allow 'www.example.com:80'" in parts[0] and parts[1].startswith("0"), parts[0])
     j = json.loads(parts[1].split("\n", 1)[1])
     check("as JSON for who asks for it, with the rule's reason",
           j["error"] == "blocked_by_policy" and j["final"] is True and j["reason"] == "use www.example.com instead"

@@ -232,7 +232,7 @@ def by_redirect():
 def said():
     """The line at the end: which rule, and what would allow it."""
     for target, want in (("other.example.com:80", "by the rule \"deny other.example.com\""), ("other.example.com:80", "use the mirror"),
-                         ("www.example.com:81", "--allow 'GET http://www.example.com:81'"), ("8.8.8.8:99", "--allow 'tcp://8.8.8.8:99'"),
+                         ("www.example.com:81", "--allow 'http://www.example.com:81'"), ("8.8.8.8:99", "--allow 'tcp://8.8.8.8:99'"),
                          ("evil.example.net:1", "--allow 'evil.example.net'")):
         r = run(attempts(target), flags=())
         check(f"{target}: {want}", want in r.err, r.err)
@@ -248,6 +248,34 @@ def said():
     r = run(attempts("to-loopback.example.com:80"), network=local)
     p = subprocess.run([pale, "audit", "show", "--blocked", r.json["audit_id"]], env=env, capture_output=True)
     check("and in the log's table", b"not a public address" in p.stdout, p.stdout)
+
+
+@case
+def would_allow():
+    """`allow` in the result: with it as --allow the same is not refused."""
+    bound = [{"host": "to-loopback.example.com", "address": "127.0.0.1", "port": 81, "protocol": "http"}]
+    for what, network, target, want in (
+            ("a port", {"allow": ALLOW}, "www.example.com:81", "http://www.example.com:81"),
+            ("an address", {"allow": ALLOW}, "93.184.216.34:80", "93.184.216.34:80"),
+            ("a name", {"allow": ALLOW}, "evil.example.net:443", "evil.example.net"),
+            ("where the name leads", {"allow": [{"host": "to-loopback.example.com", "port": 80}]}, "to-loopback.example.com:80",
+             "to-loopback.example.com=127.0.0.1:80"),
+            ("where a rule says that it leads", {"allow": bound}, "to-loopback.example.com:80", "to-loopback.example.com=127.0.0.1:80"),
+            ("a protocol", {"allow": [{"host": "www.example.com", "port": 80, "protocol": "tls"}]}, "www.example.com:80", "www.example.com:80")):
+        r = run(attempts(target), network=network)
+        found = [e for e in r.json["blocked"] if e["kind"] in ("network", "dns")]
+        check(f"{what}: {want}", found and all(e["allow"] == want for e in found), r.json["blocked"])
+        again = [PYTHON, "-c", f"import socket; socket.getaddrinfo('{want}', 443)"] if what == "a name" else attempts(target)
+        r = run(again, network=network, flags=("--json", "--allow", want))
+        check("and that allows it", not r.json["blocked"], r.json["blocked"])
+    r = run(attempts("other.example.com:80"))
+    check("a rule that denies: none", [e["allow"] for e in r.json["blocked"]] == [None], r.json["blocked"])
+    none = {"rate": "1MiB"}
+    r = run([PYTHON, "-c", "import ctypes; ctypes.CDLL(None).mount(0, b'/', 0, 0, 0)"], network=none)
+    check("nor for what is not the network", r.json["blocked"] and all(e["allow"] is None for e in r.json["blocked"]), r.json["blocked"])
+    r = run(attempts("93.184.216.34:80", "evil.example.net:443"), network=none)
+    check("a box without a network: the same", sorted(e["allow"] for e in r.json["blocked"]) == ["93.184.216.34:80", "evil.example.net"],
+          r.json["blocked"])
 
 
 @case

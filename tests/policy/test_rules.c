@@ -698,9 +698,60 @@ static void test_may_dial(void **state)
 		struct in6_addr a;
 
 		assert_int_equal(inet_pton(family, rows[i].address, &a), 1);
-		if (network_may_dial(&p->network, rows[i].rule, family, &a, rows[i].port,
-				     NETWORK_TLS) != rows[i].may)
+		struct network_dial d = {.rule = rows[i].rule,
+					 .host = rows[i].rule == 1 ? "b.example" : "a.example",
+					 .family = family,
+					 .address = &a,
+					 .port = rows[i].port,
+					 .protocol = NETWORK_TLS};
+
+		if (network_may_dial(&p->network, &d) != rows[i].may)
 			fail_msg("%d %s:%u", rows[i].rule, rows[i].address, rows[i].port);
+	}
+}
+
+/* Rules for one host add up, as rules do. */
+static void test_may_dial_by_several(void **state)
+{
+	static const struct {
+		const char *host, *address;
+		bool may;
+	} rows[] = {
+		{"a.example", "93.184.216.34", true},
+		{"a.example", "10.5.0.1", true},
+		{"a.example", "10.7.0.1", false},
+		{"b.example", "10.5.0.1", true},
+		{"b.example", "10.6.0.1", true},
+		{"b.example", "93.184.216.34", false}, /* both say where it leads */
+		{"c.example", "10.5.0.1", false},      /* the other one is for some requests */
+		{"d.example", "10.5.0.1", false},      /* or for another port */
+	};
+	_cleanup_policy_ struct policy *p =
+		load("  allow:\n"
+		     "    - {host: a.example}\n"
+		     "    - {host: a.example, address: 10.5.0.0/16}\n"
+		     "    - {host: b.example, address: 10.5.0.0/16}\n"
+		     "    - {host: \"*.example\", address: 10.6.0.1}\n"
+		     "    - {host: c.example}\n"
+		     "    - {host: c.example, address: 10.5.0.0/16, methods: GET}\n"
+		     "    - {host: d.example}\n"
+		     "    - {host: d.example, address: 10.5.0.0/16, port: 8443, protocol: tls}\n");
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct network_question q = {
+			.host = rows[i].host, .port = 443, .protocol = NETWORK_TLS};
+		struct in_addr a;
+		struct network_dial d = {.rule = network_ask(&p->network, &q).rule,
+					 .host = rows[i].host,
+					 .family = AF_INET,
+					 .address = &a,
+					 .port = 443,
+					 .protocol = NETWORK_TLS};
+
+		assert_int_equal(inet_pton(AF_INET, rows[i].address, &a), 1);
+		if (network_may_dial(&p->network, &d) != rows[i].may)
+			fail_msg("%s at %s", rows[i].host, rows[i].address);
 	}
 }
 
@@ -774,6 +825,7 @@ int main(void)
 		cmocka_unit_test(test_ask),
 		cmocka_unit_test(test_intercepts),
 		cmocka_unit_test(test_may_dial),
+		cmocka_unit_test(test_may_dial_by_several),
 		cmocka_unit_test(test_wanted),
 		cmocka_unit_test(test_widened),
 	};

@@ -427,8 +427,10 @@ void exchange_tell(struct carry *y, struct exchange *x)
 		EVENT_TEXT(ev.address, whom);
 	else
 		EVENT_TEXT(ev.host, whom);
-	if (!x->verdict.status)
-		EVENT_TEXT(ev.address, y->f->dialled);
+	ev.unfit = y->server_failed && ev.outcome == EGRESS_BLOCKED && x->verdict.status == 502 &&
+		   y->f->unfit[0];
+	if (!x->verdict.status || ev.unfit)
+		EVENT_TEXT(ev.address, ev.unfit ? y->f->unfit : y->f->dialled);
 	EVENT_TEXT(ev.sni, y->f->sni);
 	EVENT_TEXT(ev.method, method ? method : "");
 	EVENT_TEXT(ev.path, x->asked);

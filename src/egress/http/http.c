@@ -247,12 +247,12 @@ static void on_dialled(const struct dial_result *r, void *arg)
 	SSL *ssl = NULL;
 
 	y->dial = NULL;
+	flow_dialled(y->f, r);
 	if (r->fd < 0) {
 		no_server(y, r->outcome, r->detail);
 		step(y);
 		return;
 	}
-	EVENT_TEXT(y->f->dialled, r->address);
 	if (y->tls) {
 		ssl = tls_client(y->h->tls, y->name, y->name_is_address, y->hello.offered,
 				 y->hello.has_alpn);
