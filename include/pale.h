@@ -258,8 +258,8 @@ PALE_EXPORT void pale_box_free(struct pale_box *box);
 /* --- running boxes, of this user ----------------------------------------------------------- */
 
 /* These speak to the box's supervisor over its control socket (docs/control-protocol.md), which a
- * box has whose policy allows something of the network. They wait for its answer, at most half a
- * minute. A box is named by the id of its run. */
+ * session has, and a box whose policy allows something of the network. They wait for its answer, at
+ * most half a minute. A box is named by the id of its run. */
 
 /* The id that ref means: an id, or a unique beginning of that of a running box; "last": the newest
  * with a control socket; NULL: the one of these that runs. PALE_E_NOTFOUND: there is none such;
@@ -325,6 +325,64 @@ PALE_EXPORT const char *pale_result_output(const struct pale_result *r, enum pal
 /* Everything: outcome, output, usage, limits hit, blocked attempts, changes, audit id. NULL if out
  * of memory. */
 PALE_EXPORT const char *pale_result_json(struct pale_result *r);
+
+/* --- sessions ------------------------------------------------------------------------------ */
+
+/* A session is a box that stays, with a kernel in it: an interpreter that executes one piece of
+ * code after the other and keeps its variables (docs/sessions.md). It has a supervisor of its own
+ * and outlives whoever started it; policy key `session` says which kernel, and when it ends by
+ * itself. */
+
+struct pale_session_options {
+	size_t size;	  /* sizeof(struct pale_session_options) */
+	const char *name; /* by which it can be found: letters, digits, `_`, `-`, `.`; or NULL */
+	const char *cwd;  /* as in struct pale_command */
+	char *const *env; /* likewise */
+	const struct pale_policy *base_policy; /* as in struct pale_run_options */
+};
+/* Starts one and waits until it is ready. ret: the id of its run. PALE_E_CONFLICT: the name is
+ * taken; PALE_E_SYSTEM: the kernel ended before it was ready, and the message has what it said. */
+PALE_EXPORT int pale_session_new(const struct pale_policy *policy,
+				 const struct pale_session_options *options, char ret[PALE_ID_SIZE],
+				 struct pale_err *err);
+
+/* A connection to a running session; several may be open, in several processes. One that is closed
+ * ends nothing. */
+struct pale_session;
+/* ref: a name, an id, a unique beginning of one, "last", or NULL: the only one. */
+PALE_EXPORT int pale_session_open(const char *ref, struct pale_session **ret, struct pale_err *err);
+PALE_EXPORT void pale_session_close(struct pale_session *s);
+PALE_EXPORT const char *pale_session_id(const struct pale_session *s);
+
+struct pale_exec_options {
+	size_t size;	     /* sizeof(struct pale_exec_options) */
+	uint64_t timeout_ms; /* 0: limits.wall of the policy */
+	int rollback;	     /* 1: hold the state before it, -1: do not, 0: as the policy says */
+	/* Each event as it comes, a JSON object: {n, type, ...} (docs/control-protocol.md). Returns
+	 * not 0 to leave: the execution goes on without us. */
+	int (*on_event)(void *arg, const char *json);
+	/* Told once, before any event: the number of the execution. */
+	void (*on_id)(void *arg, uint32_t execution);
+	void *arg;
+};
+/* Executes code and waits for its end, however that comes. ret: the result as a JSON object
+ * (outcome, how, state, status, wall_ms, ..., and `events` if on_event is NULL), to be freed; NULL
+ * after on_event has left. PALE_E_NOTFOUND: the box ended meanwhile. */
+PALE_EXPORT int pale_session_exec(struct pale_session *s, const char *code, size_t len,
+				  const struct pale_exec_options *options, char **ret,
+				  struct pale_err *err);
+/* The same of one that was begun before (0: the newest), from its event `from` on. */
+PALE_EXPORT int pale_session_follow(struct pale_session *s, uint32_t execution, uint64_t from,
+				    const struct pale_exec_options *options, char **ret,
+				    struct pale_err *err);
+/* Any command of the control protocol: arguments and *ret are JSON objects; arguments may be NULL.
+ * wait_ms: what its own `wait_ms` says. */
+PALE_EXPORT int pale_session_call(struct pale_session *s, const char *command,
+				  const char *arguments, uint64_t wait_ms, char **ret,
+				  struct pale_err *err);
+/* The sessions that run: calls fn with the answer to `info` of each (JSON), newest last. */
+PALE_EXPORT int pale_session_list(void (*fn)(void *arg, const char *json), void *arg,
+				  struct pale_err *err);
 
 /* --- the audit log ----------------------------------------------------------------------- */
 

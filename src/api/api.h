@@ -51,11 +51,30 @@ struct pale_result {
 int api_result(struct result *model, struct pale_result **ret, struct pale_err *err) _must_check_;
 
 /* Plans, runs and logs in this process. control and caller_pidfd as in struct supervise_request;
- * on_id (or NULL) is called with options->arg. */
+ * on_id (or NULL) is called with options->arg; session: of a session, or NULL. */
+struct supervise_session;
 int api_run_here(const struct pale_policy *policy, const struct plan_request *request,
-		 const struct pale_run_options *options, int control, int caller_pidfd,
-		 void (*on_id)(void *arg, const char *id), struct pale_result **ret,
+		 const struct pale_run_options *options, const struct supervise_session *session,
+		 int control, int caller_pidfd, void (*on_id)(void *arg, const char *id),
+		 struct pale_result **ret, struct pale_err *err) _must_check_;
+/* pale_box_start(), also of a session (with a name, or NULL). */
+int api_box_start(const struct pale_policy *policy, const struct pale_command *command,
+		  const struct pale_run_options *options, bool session, const char *name,
+		  struct pale_box **ret, struct pale_err *err) _must_check_;
+/* Waits until the session is ready, and on its own: 1; 0: it ended before (pale_box_wait() has the
+ * result); or a negative code. */
+int api_box_ready(struct pale_box *box, struct pale_err *err) _must_check_;
+
+/* A connection to a box's door: a descriptor. */
+int api_door_open(const char *id, struct pale_err *err) _must_check_;
+/* One request there; the answer may take timeout_s seconds. arguments are stolen; *ret is a new
+ * reference. */
+int api_door_ask(int fd, const char *id, const char *command, json_t *arguments, unsigned timeout_s,
+		 json_t **ret, struct pale_err *err) _must_check_;
+/* The id that a reference means: of a session's name, too. */
+int api_box_find(const char *ref, bool session, char ret[static PALE_ID_SIZE],
 		 struct pale_err *err) _must_check_;
+
 /* The caller's options; without any, no input and kept output. */
 int api_options(const struct pale_run_options *options, struct pale_run_options *ret,
 		struct pale_err *err) _must_check_;

@@ -36,6 +36,7 @@ struct pale_box {
 	int pidfd, sock, epoll;
 	int streams[2]; /* ends of the pipes for on_output, or -1 */
 	bool said;	/* the end or an error came */
+	bool ready;	/* of a session */
 	char id[PALE_ID_SIZE];
 	struct pale_result *result;
 	struct pale_err error; /* why nothing ran, or what failed half-way */
@@ -142,7 +143,7 @@ static void put_list(struct buf *b, const char *const *list)
 }
 
 static int make_request(const struct pale_policy *policy, const struct plan_request *q,
-			const struct pale_policy *base, struct pale_err *err)
+			const struct pale_policy *base, const char *session, struct pale_err *err)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT(WIRE_MAX);
 	int r = policy_check(policy->model, err);
@@ -158,6 +159,7 @@ static int make_request(const struct pale_policy *policy, const struct plan_requ
 	wire_puts(&b, q->cwd);
 	put_list(&b, q->argv);
 	put_list(&b, (const char *const *)q->env);
+	wire_puts(&b, session);
 	if (b.failed)
 		return err_nomem(err, STAGE);
 	r = wire_memfd(b.data, b.len);
@@ -208,7 +210,7 @@ static int add_secrets(const struct policy_network *network, int *fds, size_t *n
 }
 
 static int start(struct pale_box *box, const struct policy_network *network, int request,
-		 int theirs, bool tty, struct pale_err *err)
+		 int theirs, uint32_t flags, struct pale_err *err)
 {
 	const struct pale_run_options *o = &box->options;
 	struct wire_packet p = {.magic = WIRE_MAGIC, .version = WIRE_VERSION, .kind = WIRE_RUN};
@@ -246,7 +248,7 @@ static int start(struct pale_box *box, const struct policy_network *network, int
 	if (r < 0)
 		return r;
 	p.flags |= (o->keep_output ? WIRE_KEEP : 0U) | (o->ordered ? WIRE_ORDERED : 0U) |
-		   (o->on_event ? WIRE_EVENTS : 0U) | (tty ? WIRE_TTY : 0U);
+		   (o->on_event ? WIRE_EVENTS : 0U) | flags;
 	r = spawn(program, theirs, &box->pid);
 	if (r)
 		return err_set(err, r == ENOENT ? PALE_E_NOTFOUND : PALE_E_SYSTEM, STAGE, r,
@@ -264,11 +266,10 @@ static int start(struct pale_box *box, const struct policy_network *network, int
 	return 0;
 }
 
-int pale_box_start(const struct pale_policy *policy, const struct pale_command *command,
-		   const struct pale_run_options *options, struct pale_box **ret,
-		   struct pale_err *err)
+int api_box_start(const struct pale_policy *policy, const struct pale_command *command,
+		  const struct pale_run_options *options, bool session, const char *name,
+		  struct pale_box **ret, struct pale_err *err)
 {
-	NEED_ERR(err);
 	_cleanup_close_ int request = -1, theirs = -1;
 	_cleanup_free_ char *cwd = NULL;
 	struct plan_request q;
@@ -285,7 +286,7 @@ int pale_box_start(const struct pale_policy *policy, const struct pale_command *
 	if (r == 0)
 		r = api_request(policy, command, box->options.ordered, &q, &cwd, err);
 	if (r == 0)
-		r = request = make_request(policy, &q, box->options.base_policy, err);
+		r = request = make_request(policy, &q, box->options.base_policy, name, err);
 	box->options.base_policy = NULL;
 	if (r >= 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		r = err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot make a socket");
@@ -299,13 +300,22 @@ int pale_box_start(const struct pale_policy *policy, const struct pale_command *
 			r = err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot make an event queue");
 	}
 	if (r >= 0)
-		r = start(box, &policy->model->network, request, theirs, q.tty, err);
+		r = start(box, &policy->model->network, request, theirs,
+			  (q.tty ? WIRE_TTY : 0U) | (session ? WIRE_SESSION : 0U), err);
 	if (r < 0) {
 		pale_box_free(box);
 		return r;
 	}
 	*ret = box;
 	return 0;
+}
+
+int pale_box_start(const struct pale_policy *policy, const struct pale_command *command,
+		   const struct pale_run_options *options, struct pale_box **ret,
+		   struct pale_err *err)
+{
+	NEED_ERR(err);
+	return api_box_start(policy, command, options, false, NULL, ret, err);
 }
 
 /* --- watching ----------------------------------------------------------------------------------
@@ -421,6 +431,7 @@ static int take_packet(struct pale_box *box, const struct wire_packet *p, char *
 		box->said = true;
 		box->error = p->err;
 		return 0;
+	case WIRE_READY: box->said = box->ready = true; return 0;
 	case WIRE_RUN: break;
 	}
 	return -EPROTO;
@@ -495,6 +506,19 @@ int pale_box_dispatch(struct pale_box *box, struct pale_err *err)
 	if (err)
 		*err = box->error;
 	return box->result ? 1 : -(int)box->error.code;
+}
+
+int api_box_ready(struct pale_box *box, struct pale_err *err)
+{
+	int r;
+
+	while ((r = pale_box_dispatch(box, err)) == 0 && !box->ready) {
+		struct pollfd p = {box->epoll, POLLIN, 0};
+
+		if (poll(&p, 1, -1) < 0 && errno != EINTR)
+			return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot wait for the box");
+	}
+	return box->ready ? 1 : r < 0 ? r : 0;
 }
 
 int pale_box_wait(struct pale_box *box, struct pale_result **ret, struct pale_err *err)

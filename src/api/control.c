@@ -14,6 +14,7 @@
 #include "policy/network_change.h"
 #include "supervise/control.h"
 #include "supervise/runtime.h"
+#include "supervise/session_name.h"
 
 #define STAGE	  "supervise"
 #define CONNECT_S 5
@@ -73,10 +74,26 @@ static int find(const char *ref, char ret[static PALE_ID_SIZE], struct pale_err 
 			       names.failed ? ", ..." : "");
 	if (!ref)
 		return err_set(err, PALE_E_NOTFOUND, STAGE, 0,
-			       "no box with network rules runs (in %s)", QUOTED(s.path));
+			       "no session, and no box with network rules, runs (in %s)",
+			       QUOTED(s.path));
 	return err_set(err, PALE_E_NOTFOUND, STAGE, 0,
 		       "no box %s runs; `pale audit list --outcome running` shows those that do",
 		       QUOTED(ref));
+}
+
+int api_box_find(const char *ref, bool session, char ret[static PALE_ID_SIZE], struct pale_err *err)
+{
+	_cleanup_state_ struct audit_state s = AUDIT_STATE_NONE;
+	int r;
+
+	if (session && ref && session_name_valid(ref)) {
+		r = audit_state_open(&s, err);
+		if (r < 0)
+			return r;
+		if (session_name_find(&s, ref, ret, NULL) == 0)
+			return 0;
+	}
+	return find(ref, ret, err);
 }
 
 int pale_box_find(const char *ref, char ret[PALE_ID_SIZE], struct pale_err *err)
@@ -193,40 +210,60 @@ static int take_answer(const char *id, struct buf *line, json_t **ret, struct pa
 	return r;
 }
 
-/* arguments are stolen. */
-static int ask(const char *id, const char *command, json_t *arguments, json_t **ret,
-	       struct pale_err *err)
+int api_door_open(const char *id, struct pale_err *err)
+{
+	return open_socket(id, err);
+}
+
+int api_door_ask(int fd, const char *id, const char *command, json_t *arguments, unsigned timeout_s,
+		 json_t **ret, struct pale_err *err)
 {
 	_cleanup_buf_ struct buf line = BUF_INIT(CONTROL_REPLY_MAX + 65536);
+	const struct timeval answer_time = {.tv_sec = (time_t)timeout_s};
 	json_t *o = arguments ? json_pack("{s:i, s:s, s:o}", "pale", CONTROL_VERSION, "command",
 					  command, "arguments", arguments)
 			      : NULL;
 	_cleanup_free_ char *text = o ? json_dumps(o, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
-	_cleanup_close_ int fd = -1;
+	size_t len;
 	int r;
 
 	json_decref(o);
 	if (!text)
 		return err_nomem(err, STAGE);
-	if (strlen(text) >= CONTROL_REQUEST_MAX)
+	len = strlen(text);
+	if (len >= CONTROL_REQUEST_MAX)
 		return err_set(err, PALE_E_USAGE, STAGE, 0,
-			       "that is too much for one change: make it in parts");
-	fd = open_socket(id, err);
-	if (fd < 0)
-		return fd;
-	r = send_all(fd, text, strlen(text));
-	if (r == 0)
-		r = send_all(fd, "\n", 1);
+			       "that is too much for one request: do it in parts");
+	/* In one piece with its newline: it is one packet less. */
+	text[len] = '\n';
+	if (timeout_s != ANSWER_S)
+		(void)!setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &answer_time, sizeof(answer_time));
+	r = send_all(fd, text, len + 1);
 	/* Whoever is turned away may be told why before it has said all. */
 	if (r == 0 || r == -EPIPE)
 		r = receive(fd, &line);
 	if (r == -EAGAIN)
 		return err_set(err, PALE_E_SYSTEM, STAGE, 0,
 			       "the supervisor of box %s does not answer", id);
+	if (r == -ECONNRESET)
+		return err_set(err, PALE_E_NOTFOUND, STAGE, 0, "box %s has ended", id);
 	if (r < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, -r,
 			       "cannot speak to the supervisor of box %s", id);
 	return take_answer(id, &line, ret, err);
+}
+
+/* arguments are stolen. */
+static int ask(const char *id, const char *command, json_t *arguments, json_t **ret,
+	       struct pale_err *err)
+{
+	_cleanup_close_ int fd = open_socket(id, err);
+
+	if (fd < 0) {
+		json_decref(arguments);
+		return fd;
+	}
+	return api_door_ask(fd, id, command, arguments, ANSWER_S, ret, err);
 }
 
 /* arguments are stolen; ret may be NULL. */

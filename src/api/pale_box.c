@@ -31,7 +31,7 @@ struct queue {
 struct box_run {
 	struct pale_run_options options;
 	struct queue queue;
-	bool gone; /* nobody listens any more */
+	bool gone; /* a session that is on its own: WIRE_FD is another's number now */
 };
 
 /* 0, -EAGAIN if it does not fit now, or another negative errno. */
@@ -164,10 +164,22 @@ static int send_result(struct pale_result *r, const struct pale_err *err)
 	return send_packet(&p, b.data, b.len, 0);
 }
 
+/* A session is ready: from now on it is on its own. */
+static void on_ready(void *arg)
+{
+	struct wire_packet p = {.kind = WIRE_READY};
+	struct box_run *b = arg;
+
+	(void)!send_packet(&p, NULL, 0, MSG_DONTWAIT);
+	close(WIRE_FD);
+	b->gone = true;
+}
+
 struct request {
 	struct buf text;
 	struct pale_policy *policy, *base;
 	const char **argv, **env;
+	const char *session; /* its name, or NULL */
 	struct pale_command command;
 };
 
@@ -245,6 +257,7 @@ static int get_request(int memfd, struct request *q, struct pale_err *err)
 	e = get_list(&r, &q->argv, err);
 	if (e == 0)
 		e = get_list(&r, &q->env, err);
+	q->session = wire_get(&r, NULL);
 	if (e < 0)
 		return e;
 	if (r.failed || !q->policy)
@@ -298,6 +311,7 @@ static int serve(int caller, struct pale_err *err)
 	struct wire_packet p;
 	struct box_run b = {0};
 	struct plan_request request;
+	struct supervise_session session = {.ready = on_ready};
 	struct pale_result *result = NULL;
 	int fds[WIRE_MAX_FDS];
 	size_t nfds = 0, used = 1;
@@ -307,6 +321,9 @@ static int serve(int caller, struct pale_err *err)
 	if (n != (ssize_t)sizeof(p) || p.magic != WIRE_MAGIC || p.version != WIRE_VERSION ||
 	    p.kind != WIRE_RUN || nfds < 1)
 		return malformed(err);
+	/* Its caller may have no child of this kind: it goes on as nobody's. */
+	if (p.flags & WIRE_SESSION && fork() != 0)
+		_exit(0);
 	b.options = (struct pale_run_options){
 		.size = sizeof(b.options),
 		.use_fds = true,
@@ -333,9 +350,15 @@ static int serve(int caller, struct pale_err *err)
 	b.options.base_policy = q.base;
 	q.command.tty = p.flags & WIRE_TTY;
 	r = api_request(q.policy, &q.command, b.options.ordered, &request, &cwd, err);
+	request.session = p.flags & WIRE_SESSION;
+	session.name = q.session;
 	if (r == 0)
-		r = api_run_here(q.policy, &request, &b.options, WIRE_FD, caller, on_id, &result,
-				 err);
+		r = api_run_here(q.policy, &request, &b.options, request.session ? &session : NULL,
+				 WIRE_FD, caller, on_id, &result, err);
+	if (b.gone) {
+		pale_result_free(result);
+		return 0;
+	}
 	if (r < 0)
 		return r;
 	/* The box is dead: now there is time to wait for the caller. */

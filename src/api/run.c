@@ -93,13 +93,14 @@ static void pass_event(void *arg, const json_t *event)
 }
 
 int api_run_here(const struct pale_policy *policy, const struct plan_request *request,
-		 const struct pale_run_options *options, int control, int caller_pidfd,
-		 void (*on_id)(void *arg, const char *id), struct pale_result **ret,
-		 struct pale_err *err)
+		 const struct pale_run_options *options, const struct supervise_session *session,
+		 int control, int caller_pidfd, void (*on_id)(void *arg, const char *id),
+		 struct pale_result **ret, struct pale_err *err)
 {
 	struct pass pass = {options, on_id};
 	_cleanup_plan_ struct plan *plan = NULL;
 	struct supervise_request supervise = {
+		.session = session,
 		.in = options->use_fds ? options->in : -1,
 		.out = options->use_fds ? options->out : -1,
 		.err = options->use_fds ? options->err : -1,
@@ -173,5 +174,5 @@ int pale_run(const struct pale_policy *policy, const struct pale_command *comman
 		return r;
 	}
 	r = api_request(policy, command, o.ordered, &request, &cwd, err);
-	return r < 0 ? r : api_run_here(policy, &request, &o, -1, 0, NULL, ret, err);
+	return r < 0 ? r : api_run_here(policy, &request, &o, NULL, -1, 0, NULL, ret, err);
 }

@@ -5,8 +5,9 @@
  * streams that there are, and the descriptors that secrets of the policy come by, in its order;
  * from then on struct supervise_command packets. Back: WIRE_ID with the id of the run, WIRE_EVENT
  * packets (a line of the log as the packet's text, or in a memfd if it is long), WIRE_DROPPED, and
- * one WIRE_END or WIRE_ERROR, after which the socket is closed. Either side's end of it is the
- * other's sign that it is gone. Both run as the same user; still each checks what it takes. */
+ * one WIRE_END or WIRE_ERROR (of a session WIRE_READY when its kernel is ready; pale-box then goes
+ * on without its caller), after which the socket is closed. Either side's end of it is the other's
+ * sign that it is gone. Both run as the same user; still each checks what it takes. */
 #pragma once
 
 #include <stdint.h>
@@ -16,14 +17,22 @@
 
 #define WIRE_FD	     3
 #define WIRE_MAGIC   0x70616c65u
-#define WIRE_VERSION 2u
+#define WIRE_VERSION 3u
 #define WIRE_INLINE  32768u	  /* the longest text in a packet itself */
 #define WIRE_MAX     (256u << 20) /* of a memfd's content */
 #define WIRE_STREAMS 3
 #define WIRE_SECRETS 16 /* of those that come by descriptor */
 #define WIRE_MAX_FDS (1 + WIRE_STREAMS + WIRE_SECRETS)
 
-enum wire_kind { WIRE_RUN = 1, WIRE_EVENT, WIRE_DROPPED, WIRE_END, WIRE_ERROR, WIRE_ID };
+enum wire_kind {
+	WIRE_RUN = 1,
+	WIRE_EVENT,
+	WIRE_DROPPED,
+	WIRE_END,
+	WIRE_ERROR,
+	WIRE_ID,
+	WIRE_READY
+};
 
 /* Bits of wire_packet.flags in WIRE_RUN: which descriptors follow the memfd, and the options. */
 enum wire_flag {
@@ -34,6 +43,7 @@ enum wire_flag {
 	WIRE_ORDERED = 16,
 	WIRE_EVENTS = 32,
 	WIRE_TTY = 64,
+	WIRE_SESSION = 128,
 };
 
 struct wire_packet {

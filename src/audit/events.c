@@ -102,6 +102,30 @@ const struct audit_event audit_events[] = {
 	 "What the box left in a `write` entry was copied to the host."},
 	{"collect.refused", "files", AUDIT_BLOCKED, 0, "path, why",
 	 "Something the box left was not copied to the host."},
+	{"session.ready", "session", AUDIT_INFO, 0, "name, kernel, language, banner, ready_us",
+	 "The kernel of a session is ready for its first execution."},
+	{"exec.start", "session", AUDIT_INFO, AUDIT_F_WHOLE, "execution, kernel, code",
+	 "An execution of a session begins: the whole code, on record before it is run (and on "
+	 "disk "
+	 "when the kernel writes it)."},
+	{"exec.interrupt", "session", AUDIT_INFO, 0, "execution, cause",
+	 "It is interrupted: asked to by a client, by its time-out or by another limit."},
+	{"exec.end", "session", AUDIT_INFO, 0,
+	 "execution, outcome, how, state, status, wall_ms, cpu_ms, queued_ms, output_bytes, "
+	 "display_bytes, error, not_armed, blocked, files",
+	 "How it ended: `outcome` ok, error, interrupted, timeout, cpu, output, memory, ended (the "
+	 "interpreter ended itself), died, or how the box ended; `how` it was made to: signal, "
+	 "rollback, restart, destroyed; `state` of the session's variables afterwards: kept, held "
+	 "(as "
+	 "before this execution), fresh, gone."},
+	{"session.undone", "session", AUDIT_INFO, 0, "execution", "The last execution was undone."},
+	{"session.restarted", "session", AUDIT_INFO, 0, "",
+	 "The kernel was restarted: its variables are gone, the box is as it was."},
+	{"session.frozen", "session", AUDIT_INFO, 0, "", "All of the box stands still."},
+	{"session.thawed", "session", AUDIT_INFO, 0, "", "It goes on."},
+	{"session.over", "session", AUDIT_LIMIT, 0, "why",
+	 "The session ends by itself: nobody used it for session.idle, or its session.lifetime is "
+	 "over."},
 	{"box.lost", "audit", AUDIT_ERROR, 0, "torn, torn_bytes, recovered_by, last_seq",
 	 "The supervisor died without ending the log (killed, crash, power cut). Written by the "
 	 "command "

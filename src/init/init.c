@@ -60,7 +60,7 @@ static void hear(struct init_message *m)
 
 /* Everything but the exec is done before the gate opens. */
 static void run_command(const char *program, char **argv, bool tty, const sigset_t *nothing,
-			int gate)
+			int gate, int kernel_fd, int program_fd)
 {
 	struct init_message m = {.kind = INIT_EXEC_FAILED};
 	char open;
@@ -71,8 +71,19 @@ static void run_command(const char *program, char **argv, bool tty, const sigset
 		ioctl(STDIN_FILENO, TIOCSCTTY, 0);
 	if (read(gate, &open, 1) != 1)
 		_exit(1);
-	syscall(SYS_close_range, 3U, UINT_MAX, CLOSE_RANGE_CLOEXEC_FLAG);
-	execv(program, argv);
+	if (kernel_fd >= 0) {
+		/* These two make room: the number is another's. */
+		control_fd = fcntl(control_fd, F_DUPFD, INIT_KERNEL_FD + 1);
+		program_fd = program_fd < 0 ? -1 : fcntl(program_fd, F_DUPFD, INIT_KERNEL_FD + 1);
+		if (kernel_fd != INIT_KERNEL_FD)
+			dup2(kernel_fd, INIT_KERNEL_FD);
+	}
+	syscall(SYS_close_range, kernel_fd < 0 ? 3U : INIT_KERNEL_FD + 1U, UINT_MAX,
+		CLOSE_RANGE_CLOEXEC_FLAG);
+	if (program_fd >= 0)
+		syscall(SYS_execveat, program_fd, "", argv, environ, AT_EMPTY_PATH);
+	else
+		execv(program, argv);
 	m.value = errno;
 	tell(&m, 0);
 	_exit(m.value == ENOENT ? 127 : 126);
@@ -231,6 +242,20 @@ static void reap(int signal_fd, pid_t command)
 			finish(status);
 }
 
+/* One process, and with it the group that it leads, which may be there without it. */
+static void kill_one(const struct init_message *m)
+{
+	pid_t pid = (pid_t)m->id;
+
+	if (pid <= 1)
+		return;
+	if (m->type == 1)
+		kill(-pid, m->value);
+	/* It may have left its group. */
+	if (m->type != 1 || getpgid(pid) != pid)
+		kill(pid, m->value);
+}
+
 static int next_number(char **s)
 {
 	int value = (int)strtol(*s, s, 10);
@@ -244,7 +269,7 @@ int main(int argc, char **argv)
 {
 	struct init_message m = {.kind = INIT_READY};
 	sigset_t all, nothing;
-	int dns_fd, listener_fd, signal_fd, gate[2];
+	int dns_fd, listener_fd, signal_fd, kernel_fd, program_fd, gate[2];
 	pid_t command;
 	bool tty;
 
@@ -255,6 +280,8 @@ int main(int argc, char **argv)
 	dns_fd = next_number(&argv[1]);
 	listener_fd = next_number(&argv[1]);
 	tty = next_number(&argv[1]) != 0;
+	kernel_fd = next_number(&argv[1]);
+	program_fd = next_number(&argv[1]);
 	sigfillset(&all);
 	sigemptyset(&nothing);
 	sigprocmask(SIG_SETMASK, &all, NULL);
@@ -271,8 +298,12 @@ int main(int argc, char **argv)
 	}
 	if (command == 0) {
 		close(gate[1]);
-		run_command(argv[2], argv + 3, tty, &nothing, gate[0]);
+		run_command(argv[2], argv + 3, tty, &nothing, gate[0], kernel_fd, program_fd);
 	}
+	if (kernel_fd >= 0)
+		close(kernel_fd);
+	if (program_fd >= 0)
+		close(program_fd);
 	/* From here on only the command holds the pipes: their end is its end. */
 	close(STDIN_FILENO);
 	close(STDOUT_FILENO);
@@ -300,6 +331,8 @@ int main(int argc, char **argv)
 			hear(&m);
 			if (m.kind == INIT_SIGNAL && kill(-command, m.value) < 0)
 				kill(command, m.value);
+			if (m.kind == INIT_KILL)
+				kill_one(&m);
 			if (m.kind == INIT_PAUSE)
 				kill(-1, m.value);
 			if (m.kind == INIT_CONNECT)

@@ -22,7 +22,12 @@ enum init_kind {
 	/* init to supervisor */
 	INIT_CONNECTED = 9, /* value: 0, with the socket, connected or about to be; or an errno.
 			       id: of the request. Descriptors go this way only. */
+	/* supervisor to init */
+	INIT_KILL = 10, /* value: a signal for the process `id`, as numbered in the box; type 1: and
+			   for the group that it leads */
 };
+
+#define INIT_KERNEL_FD 3
 
 struct init_message {
 	uint32_t kind;
@@ -38,6 +43,8 @@ struct init_message {
 
 /* How the set-up hands over to init: argv[1] of init is one string of these in decimal, separated
  * by commas: control descriptor, DNS descriptor or -1, the seccomp listener (to be closed when the
- * gate opens: the supervisor has it then) or -1, 1 if the standard streams are a terminal.
- * argv[2] is the path of the command's program, and from argv[3] on stands the command's own argv.
+ * gate opens: the supervisor has it then) or -1, 1 if the standard streams are a terminal, the
+ * kernel channel, which the command has as INIT_KERNEL_FD, or -1, what is executed instead of the
+ * path or -1. argv[2] is the path of the command's program, and from argv[3] on stands the
+ * command's own argv.
  */

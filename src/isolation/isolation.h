@@ -25,6 +25,7 @@ struct box {
 	int userns_fd;	 /* its user namespace */
 	int stdin_fd, stdout_fd, stderr_fd; /* our ends of the pipes, or -1 */
 	int tty_fd;			    /* master of its pty, or -1 */
+	int kernel_fd;			    /* our end of the kernel channel, or -1 */
 	int *collect_fds;		    /* plan->ncollect directories */
 	size_t ncollect;
 	int shm_fd;		  /* /proc/sysvipc/shm of the box, or -1 */
@@ -53,6 +54,7 @@ struct box {
 		      .stdout_fd = -1,                      \
 		      .stderr_fd = -1,                      \
 		      .tty_fd = -1,                         \
+		      .kernel_fd = -1,                      \
 		      .shm_fd = -1,                         \
 		      .view_fds = {-1, -1, -1, -1, -1, -1}, \
 		      .uid_lock_fd = -1})
@@ -79,6 +81,9 @@ int isolation_ready(const struct plan *plan, struct box *box, struct pale_err *e
 int isolation_go(struct box *box, struct pale_err *err) _must_check_;
 /* Passes a signal on to the command's process group. 0 or a negative errno. */
 int isolation_signal(struct box *box, int signal_number) _must_check_;
+/* A signal for the process `pid`, as it is numbered in the box; group: and the group that it leads.
+ * 0 or a negative errno. */
+int isolation_kill_one(struct box *box, int32_t pid, int signal_number, bool group) _must_check_;
 /* Stops everything in the box but its first process, or lets it go on. 0 or a negative errno. */
 int isolation_pause(struct box *box, bool stop) _must_check_;
 void isolation_kill(struct box *box);

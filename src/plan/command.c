@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "plan/interpreter.h"
+#include "plan/kernel.h"
 #include "plan/trust.h"
 
 #define STAGE	 "plan"
@@ -214,6 +215,10 @@ static int choose(const struct plan_request *req, const char *first, struct inte
 {
 	*ret_script = NULL;
 	*ret_used = 0;
+	if (req->session) {
+		*in = (struct interpreter){.argv = {first}, .argc = 1};
+		return 0;
+	}
 	if (req->code)
 		return interpreter_for_code(req->lang ? req->lang : "python", req->code, in, err);
 	if (!first)
@@ -261,7 +266,9 @@ int command_make(struct plan *p, const struct plan_request *req, struct toolchai
 	struct interpreter in = {0};
 	const char *script = NULL, *first_arg;
 	struct list argv = {0};
-	const char *first = req->argv ? req->argv[0] : NULL;
+	const char *first = req->session ? kernel_program(p->kernel)
+			    : req->argv	 ? req->argv[0]
+					 : NULL;
 	char host[PATH_MAX];
 	bool moved = first && !req->code && find_moved(req->policy, first, host);
 	size_t used;
@@ -270,6 +277,8 @@ int command_make(struct plan *p, const struct plan_request *req, struct toolchai
 	if (r < 0)
 		return r;
 	first_arg = in.argc > 1 ? in.argv[1] : req->argv && req->argv[0] ? req->argv[used] : NULL;
+	if (req->session)
+		first_arg = NULL;
 	/* What the policy shows under another name is there without our help; only what runs it
 	 * may have to be found. */
 	if (!moved || in.argv[0] != host) {
@@ -292,8 +301,16 @@ int command_make(struct plan *p, const struct plan_request *req, struct toolchai
 			arg = ret->program;
 		r = list_add(&argv, arg, err);
 	}
+	if (r == 0 && req->session) {
+		for (size_t i = 0; i < argv.n; i++)
+			free(argv.items[i]);
+		free(argv.items);
+		argv.items = kernel_argv(p->kernel, p->command.program, req->policy, err);
+		r = argv.items ? 0 : -(int)err->code;
+	}
 	used += in.argc > 1 ? 0 : ret->drop_args;
-	for (size_t i = used; r == 0 && req->argv && req->argv[0] && req->argv[i]; i++)
+	for (size_t i = used; r == 0 && !req->session && req->argv && req->argv[0] && req->argv[i];
+	     i++)
 		r = list_add(&argv, req->argv[i], err);
 	p->command.argv = argv.items;
 	p->command.tty = req->tty;

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/num.h"
 #include "base/str.h"
+#include "plan/kernel.h"
 #include "plan/etc.h"
 #include "plan/trust.h"
 #include "plan/view.h"
@@ -566,6 +567,22 @@ static int emit_etc(struct layout *l, struct pale_err *err)
 	return r;
 }
 
+/* The driver of a kernel: where nothing of the policy's can be mounted over it. */
+static int emit_kernel(struct layout *l, struct pale_err *err)
+{
+	const char *path, *text = kernel_driver(l->plan->kernel, &path);
+	struct step *s;
+	int r = make_dir(l, KERNEL_DIR, err);
+
+	if (r < 0 || !text)
+		return r;
+	s = plan_add_step(l->plan, STEP_FILE, NULL, path, text);
+	if (!s)
+		return err_nomem(err, STAGE);
+	s->mode = 0444;
+	return 0;
+}
+
 static int emit_dev(struct layout *l, struct pale_err *err)
 {
 	static const char *const nodes[] = {"null", "zero", "full", "random", "urandom", "tty"};
@@ -735,6 +752,8 @@ int layout_make(struct plan *p, const struct policy *policy, const struct toolch
 	 * directories, never the other way round. */
 	if (r == 0)
 		r = emit_etc(&l, err);
+	if (r == 0 && p->kernel)
+		r = emit_kernel(&l, err);
 	if (r == 0)
 		r = emit_dev(&l, err);
 	if (r == 0)

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "confine/seccomp.h"
 #include "plan/command.h"
+#include "plan/kernel.h"
 #include "plan/layout.h"
 #include "plan/network.h"
 #include "plan/promise.h"
@@ -213,6 +214,8 @@ int plan_make(const struct plan_request *req, struct plan **ret, struct pale_err
 		r = network_plan(p, req, err);
 	if (r == 0)
 		r = set_rlimits(p, err);
+	if (r == 0 && req->session)
+		r = kernel_plan(p, req->policy, err);
 	if (r == 0)
 		r = command_make(p, req, toolchain, err);
 	if (r == 0)

@@ -135,6 +135,9 @@ struct plan_overlay {
 	unsigned foreign;
 };
 
+/* What the command is if it is a kernel: see kernel.h. */
+struct plan_kernel;
+
 struct plan {
 	struct host host;
 	struct step *steps;
@@ -176,7 +179,10 @@ struct plan {
 	char *ca_bundle;   /* then: the host's certificate authorities, which the box sees with the
 			      broker's; TRUST_BUNDLE if the host has none */
 	char *java_store;  /* likewise as Java reads them; or NULL */
-	unsigned affinity; /* processors the box may run on; 0: all */
+	const struct plan_kernel
+		*kernel;	       /* the command is one: it gets the kernel channel; or NULL */
+	struct policy_session session; /* then; its imports are in the command */
+	unsigned affinity;	       /* processors the box may run on; 0: all */
 };
 
 /* What the caller asked to run. Strings are borrowed; NULL where not given. */
@@ -187,6 +193,7 @@ struct plan_request {
 	const char *lang;
 	const char *cwd;  /* the caller's working directory */
 	char *const *env; /* the caller's environment: to find the command, never passed on */
+	bool session;	  /* argv and code are not given: the kernel that the policy names is run */
 	bool tty;
 	bool ordered; /* the order between stdout and stderr matters */
 };

@@ -2,6 +2,7 @@
  * texts may be hostile. */
 #include "policy/options.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -40,6 +41,10 @@ static const struct option_word profile_words[] = {
 	{"nested", PROFILE_NESTED, "also user namespaces and mounts, for a sandbox in the box"},
 	{0},
 };
+static const struct option_word kernel_words[] = {
+	{"python", KERNEL_PYTHON, "Python, with a small driver of Pale's"},
+	{0},
+};
 static const struct option_word watch_words[] = {
 	{"all", WATCH_ALL, "every open that was refused"},
 	{"writes", WATCH_WRITES, "opens for writing that were refused"},
@@ -62,6 +67,26 @@ static const struct option_word protocol_words[] = {
 	{"udp", NETWORK_UDP, "datagrams, for single hosts"},
 	{0},
 };
+
+/* The name of a Python module: identifiers, dots between them. */
+static int import_normal(const char *text, char ret[static OPTION_TEXT_MAX])
+{
+	bool begins = true;
+	size_t len = strlen(text);
+
+	for (const char *c = text; *c; c++) {
+		bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || *c == '_';
+		bool digit = *c >= '0' && *c <= '9';
+
+		if (begins ? !letter : !letter && !digit && *c != '.')
+			return -EINVAL;
+		begins = *c == '.';
+	}
+	if (begins || len >= OPTION_TEXT_MAX)
+		return -EINVAL;
+	memcpy(ret, text, len + 1);
+	return 0;
+}
 
 #define P(member) offsetof(struct policy, member)
 #define F(member) offsetof(struct policy_file, member)
@@ -393,6 +418,37 @@ const struct policy_option policy_options[] = {
 		"audit log by name.",
 	 .example = "kernel: {profile: strict}", .also = "seccomp syscalls"},
 
+	{.key = "session", .type = OPTION_GROUP,
+	 .doc = "For `pale session`: a box that stays, with an interpreter in it. limits.wall, limits.cpu "
+		"and those on output then hold for each execution; the others for the box.",
+	 .example = "session: {kernel: python, imports: [numpy], idle: 10m}", .also = "sessions"},
+	{.key = "session.kernel", .type = OPTION_WORD, .offset = P(session.kernel), .def = "python",
+	 .words = kernel_words, .doc = "What runs the code.",
+	 .example = "session: {kernel: python}", .also = "language lang interpreter"},
+	{.key = "session.imports", .type = OPTION_TEXTS, .offset = P(session.imports),
+	 .pattern = "^[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)*$", .normal = import_normal,
+	 .expected = "the name of a Python module, or a list of them",
+	 .doc = "Modules that are imported before the first execution (Python), so that importing them "
+		"then takes no time.",
+	 .example = "session:\n  imports: [numpy, pandas]", .also = "import modules preload"},
+	{.key = "session.rollback", .type = OPTION_BOOL, .offset = P(session.rollback), .def = "true",
+	 .doc = "Whether the state before an execution is held while it runs, so that one that cannot be "
+		"interrupted can be taken back (Python). Each execution says whether it "
+		"could be.",
+	 .example = "session: {rollback: false}", .also = "undo fork"},
+	{.key = "session.grace", .type = OPTION_TIME, .offset = P(session.grace_ms), .def = "1s",
+	 .min = "1ms", .max = "1h",
+	 .doc = "How long an interrupted execution has to end by itself before it is taken back.",
+	 .example = "session: {grace: 250ms}", .also = "interrupt_grace"},
+	{.key = "session.idle", .type = OPTION_TIME, .offset = P(session.idle_ms), .def = "30m",
+	 .min = "1s", .max = "10000h", .widens = WIDENS_MORE,
+	 .doc = "A session that nobody has used for so long, and in which nothing works, is ended.",
+	 .example = "session: {idle: 2h}", .also = "idle_timeout timeout"},
+	{.key = "session.lifetime", .type = OPTION_TIME, .offset = P(session.lifetime_ms),
+	 .def = "24h", .min = "1s", .max = "10000h", .widens = WIDENS_MORE,
+	 .doc = "A session is ended after so long, whatever it does.",
+	 .example = "session: {lifetime: 168h}", .also = "ttl max_age"},
+
 	{.key = "audit", .type = OPTION_GROUP, .doc = "What is recorded besides what always is.",
 	 .example = "audit: {files: all}", .also = "log logging events"},
 	{.key = "audit.files", .type = OPTION_WORD, .offset = P(watch_files), .def = "off",
@@ -417,7 +473,6 @@ const struct option_reserved policy_reserved[] = {
 	{"network.ask", "until then nothing waits for a person"},
 	{"approve", "until then nothing waits for a person"},
 	{"approvals", "until then nothing waits for a person"},
-	{"session", "until then each run is a box of its own"},
 	{"tools", "until then a box has no tools of the caller's"},
 	{0},
 };

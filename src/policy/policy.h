@@ -51,6 +51,18 @@ struct policy_limits {
 	uint64_t output_total_bytes; /* at this many the run is ended */
 };
 
+/* Sessions: a box with a kernel in it that stays. The limits on time and output then are those of
+ * one execution. */
+enum policy_kernel { KERNEL_PYTHON };
+struct policy_session {
+	enum policy_kernel kernel;
+	char **imports;	   /* NULL-terminated, or NULL */
+	unsigned rollback; /* enum option_bool; not given: yes */
+	uint64_t grace_ms; /* from the SIGINT to what comes after it */
+	uint64_t idle_ms;
+	uint64_t lifetime_ms;
+};
+
 struct policy_env {
 	char *name;
 	char *value;
@@ -79,6 +91,7 @@ struct policy {
 	struct policy_env *env;
 	size_t nenv;
 	struct policy_network network;
+	struct policy_session session;
 };
 
 /* A policy with every default of the options table: the shipped policy `compute`. */

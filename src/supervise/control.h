@@ -8,8 +8,8 @@
 #include "policy/network_change.h"
 
 #define CONTROL_VERSION	    1
-#define CONTROL_REQUEST_MAX (256u << 10) /* a line */
-#define CONTROL_REPLY_MAX   (8u << 20)
+#define CONTROL_REQUEST_MAX (8u << 20) /* a line */
+#define CONTROL_REPLY_MAX   (64u << 20)
 
 /* Why something was not done: the words of these are part of the protocol, for programs. */
 enum control_code {

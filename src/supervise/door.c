@@ -60,7 +60,10 @@ static void client_free(struct client *c)
 {
 	struct door *d = c->door;
 
-	live_forget(d->config.live, c);
+	if (d->config.live)
+		live_forget(d->config.live, c);
+	if (d->config.session)
+		session_forget(d->config.session, c);
 	TAILQ_REMOVE(&d->clients, c, entry);
 	d->n--;
 	if (c->readable)
@@ -207,7 +210,8 @@ void door_answer(void *client, json_t *result, const struct pale_err *err)
 
 	answer(c, result, result ? CONTROL_FAILED : control_code_of(err), err);
 	/* Those who wait, until one of them has it in hand. */
-	for (c = TAILQ_FIRST(&d->clients); c && !live_busy(d->config.live); c = next) {
+	for (c = TAILQ_FIRST(&d->clients); c && d->config.live && !live_busy(d->config.live);
+	     c = next) {
 		next = TAILQ_NEXT(c, entry);
 		if (c->phase == WAITING)
 			run_command(c);

@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "supervise/control.h"
+#include "session/session.h"
 #include "supervise/live.h"
 
 #define DOOR_CLIENTS 64 /* at a time; the one that is idle for longest makes room */
@@ -26,9 +27,11 @@ struct door_config {
 	struct event_base *base; /* borrowed, as all that follows */
 	const char *id;		 /* of the run */
 	int run_fd;		 /* its directory in the state directory */
-	struct live *live;
+	struct live *live;	 /* NULL: no network */
+	struct session *session; /* NULL: none */
 	enum door_state (*state)(void *arg);
 	json_t *(*info)(void *arg); /* what `info` answers; NULL: no memory */
+	void (*destroy)(void *arg); /* ends the box */
 	/* Puts door.refused on record; body is stolen. */
 	void (*refused)(void *arg, json_t *body);
 	void *arg;

@@ -1,7 +1,7 @@
 /* The commands of the control protocol: the one table, and what each does. In the supervisor; the
  * arguments come from the box's owner, or whoever got that far, and each handler refuses what it
  * does not know. docs/control-protocol.md is compared with the table by tests/docs. */
-#include "supervise/door.h"
+#include "supervise/door_session.h"
 
 #define STAGE "supervise"
 
@@ -32,10 +32,31 @@ static int info(struct door_call *call, json_t **ret, struct pale_err *err)
 	return finish(call, 0, o, ret, err);
 }
 
+/* Rules can be changed where the box began with some: else it has no broker. */
+static int has_network(const struct door_call *call, struct pale_err *err)
+{
+	return call->config->live
+		       ? 0
+		       : err_set(err, PALE_E_HOST, STAGE, 0,
+				 "this box was started without network rules, so that it has "
+				 "no way out that could be widened");
+}
+
+static int destroy(struct door_call *call, json_t **ret, struct pale_err *err)
+{
+	int r = control_known(call->arguments, no_arguments, err);
+
+	if (r == 0)
+		call->config->destroy(call->config->arg);
+	return finish(call, r, r < 0 ? NULL : json_object(), ret, err);
+}
+
 static int network_show(struct door_call *call, json_t **ret, struct pale_err *err)
 {
 	int r = control_known(call->arguments, no_arguments, err);
 
+	if (r == 0)
+		r = has_network(call, err);
 	return finish(call, r, r < 0 ? NULL : live_show(call->config->live), ret, err);
 }
 
@@ -44,8 +65,10 @@ static int network_change(struct door_call *call, json_t **ret, struct pale_err 
 	_cleanup_change_ struct network_change c = {0};
 	struct live *live = call->config->live;
 	uint64_t revision;
-	int r;
+	int r = has_network(call, err);
 
+	if (r < 0)
+		return finish(call, r, NULL, ret, err);
 	if (live_busy(live))
 		return DOOR_AGAIN;
 	r = control_network_change(call->arguments, &c, &revision, &call->code, err);
@@ -61,5 +84,17 @@ const struct door_command door_commands[] = {
 	{"info", DOOR_RUNNING | DOOR_ENDING, info},
 	{"network.show", DOOR_RUNNING | DOOR_ENDING, network_show},
 	{"network.change", DOOR_RUNNING, network_change},
+	{"box.destroy", DOOR_RUNNING, destroy},
+	{"box.freeze", DOOR_RUNNING, door_freeze},
+	{"box.thaw", DOOR_RUNNING, door_thaw},
+	{"session.exec", DOOR_RUNNING, door_session_exec},
+	{"session.output", DOOR_RUNNING | DOOR_ENDING, door_session_output},
+	{"session.interrupt", DOOR_RUNNING, door_session_interrupt},
+	{"session.undo", DOOR_RUNNING, door_session_undo},
+	{"session.restart", DOOR_RUNNING, door_session_restart},
+	{"session.complete", DOOR_RUNNING, door_session_complete},
+	{"session.inspect", DOOR_RUNNING, door_session_inspect},
+	{"session.input", DOOR_RUNNING, door_session_input},
+	{"session.show", DOOR_RUNNING | DOOR_ENDING, door_session_show},
 	{0},
 };

@@ -54,6 +54,11 @@ static void refused(void *arg, json_t *body)
 	run_log(arg, STAGE, "door.refused", body);
 }
 
+static void destroy(void *arg)
+{
+	run_end(arg, OUTCOME_DESTROYED);
+}
+
 static json_t *limits_of(const struct policy_limits *l)
 {
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "wall_ms", (json_int_t)l->wall_ms,
@@ -86,11 +91,12 @@ static json_t *info(void *arg)
 	for (char **a = run->plan->command.argv; command && *a && json_array_size(command) < 64;
 	     a++)
 		json_array_append_new(command, audit_text(*a, strlen(*a), 1024));
-	return json_pack("{s:s, s:O?, s:o?, s:i, s:i, s:s, s:s, s:o, s:o}", "id",
+	return json_pack("{s:s, s:O?, s:o?, s:i, s:i, s:s, s:s, s:o, s:o, s:o*}", "id",
 			 audit_id(run->log), "policy", run->policy_name, "command", command, "pid",
 			 run->box.pid, "supervisor_pid", getpid(), "started", run->started, "state",
 			 state_of(arg) == DOOR_RUNNING ? "running" : "ending", "limits",
-			 limits_of(&run->plan->limits), "usage", usage_of(run));
+			 limits_of(&run->plan->limits), "usage", usage_of(run), "session",
+			 run->session ? session_show(run->session, false) : NULL);
 }
 
 int door_open(struct run *run, struct pale_err *err)
@@ -103,12 +109,15 @@ int door_open(struct run *run, struct pale_err *err)
 		.state = state_of,
 		.info = info,
 		.refused = refused,
+		.destroy = destroy,
 		.arg = run,
 	};
-	int r = live_new(run->base, run->plan->network, run->plan->intercepts, &ops, run,
-			 &run->live, err);
+	int r = run->plan->network ? live_new(run->base, run->plan->network, run->plan->intercepts,
+					      &ops, run, &run->live, err)
+				   : 0;
 
 	config.live = run->live;
+	config.session = run->session;
 	clock_wall_text(run->started);
 	return r < 0 ? r : door_new(&config, &run->door, err);
 }

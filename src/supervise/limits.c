@@ -15,6 +15,7 @@
 #define STAGE	      "supervise"
 #define LOOK_MAX_MS   500
 #define LOOK_MIN_MS   5
+#define LOOK_IDLE_MS  5000
 #define TRIM_AFTER_US 400000 /* a short run needs no tidying */
 
 static void look_again(struct run *run, uint64_t ms)
@@ -76,20 +77,51 @@ static void check_cpu(struct run *run, uint64_t cpu_us, bool final)
 
 	if (cpu_us / 1000 > run->result->cpu_ms)
 		run->result->cpu_ms = cpu_us / 1000;
-	if (cpu_us >= max_us)
+	if (run->session)
+		session_cpu(run->session, cpu_us);
+	else if (cpu_us >= max_us)
 		run_limit(run, LIMIT_CPU, cpu_us / 1000, run->plan->limits.cpu_ms, !final);
 }
 
 /* The kernel kills first and tells then, so the main process's end may be known before what caused
  * it. */
-static void memory_over(struct run *run, uint64_t used)
+static void memory_over(struct run *run, uint64_t used, bool killed)
 {
 	const struct result *r = run->result;
+
+	/* In a session an execution has to go, not what was there before it. */
+	if (run->session && !run->box.reaped && session_memory(run->session, killed)) {
+		run_log(run, STAGE, "limit.hit",
+			json_pack("{ss sI sI ss sb}", "limit", limit_name(LIMIT_MEMORY), "max",
+				  (json_int_t)run->plan->limits.memory_bytes, "used",
+				  (json_int_t)used, "unit", limit_unit(LIMIT_MEMORY), "ended", 0));
+		return;
+	}
 
 	if (run->main_ended && ((r->outcome == OUTCOME_SIGNAL && r->status == SIGKILL) ||
 				(r->outcome == OUTCOME_EXIT && r->status != 0)))
 		run->decided = false;
 	run_limit(run, LIMIT_MEMORY, used, run->plan->limits.memory_bytes, true);
+}
+
+/* When to look at it again: one that does nothing can wait. */
+static uint64_t look_at_session(const struct run *run, uint64_t next)
+{
+	uint64_t left_us = session_cpu_left_us(run->session);
+
+	if (!session_busy(run->session) && !run->usage)
+		return LOOK_IDLE_MS;
+	if (left_us && left_us / run->plan->affinity / 1000 < next)
+		next = left_us / run->plan->affinity / 1000;
+	return next < LOOK_MIN_MS ? LOOK_MIN_MS : next;
+}
+
+static bool new_kills(struct run *run, const struct cgroup_usage *u)
+{
+	bool more = u->oom_kills > run->oom_kills;
+
+	run->oom_kills = u->oom_kills;
+	return more;
 }
 
 static uint64_t look(struct run *run, bool final)
@@ -103,8 +135,8 @@ static uint64_t look(struct run *run, bool final)
 	if (look_at_cgroup(run, &g)) {
 		if (!run->plan->sample_cpu)
 			check_cpu(run, g.cpu_us, final);
-		if (!run->plan->sample_memory && g.oom_kills)
-			memory_over(run, g.memory_peak_bytes);
+		if (!run->plan->sample_memory && new_kills(run, &g))
+			memory_over(run, g.memory_peak_bytes, true);
 		if (g.processes_refused)
 			run_limit(run, LIMIT_PROCESSES, limits->processes, limits->processes,
 				  false);
@@ -118,12 +150,16 @@ static uint64_t look(struct run *run, bool final)
 			run->result->memory_peak_bytes = now.memory_peak_bytes;
 		if (now.processes_peak > run->result->processes_peak)
 			run->result->processes_peak = now.processes_peak;
-		if (now.memory_over)
+		if (now.memory_over && run->session)
+			memory_over(run, now.memory_bytes, false);
+		else if (now.memory_over)
 			run_limit(run, LIMIT_MEMORY, now.memory_bytes, limits->memory_bytes, true);
 		if (now.processes_over)
 			run_limit(run, LIMIT_PROCESSES, limits->processes, limits->processes,
 				  false);
 	}
+	if (run->session)
+		return look_at_session(run, next);
 	/* Not before all its processors together could have used up what is left. */
 	left_us = limits->cpu_ms > run->result->cpu_ms
 			  ? (limits->cpu_ms - run->result->cpu_ms) * 1000
@@ -159,8 +195,8 @@ static void on_memory_event(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	cgroup_drain(run->cgroup);
-	if (look_at_cgroup(run, &u) && u.oom_kills)
-		memory_over(run, u.memory_peak_bytes);
+	if (look_at_cgroup(run, &u) && new_kills(run, &u))
+		memory_over(run, u.memory_peak_bytes, true);
 }
 
 static int start_sampling(struct run *run, struct pale_err *err)
@@ -190,7 +226,8 @@ int limits_start(struct run *run, struct pale_err *err)
 
 	run->wall = event_new(run->base, -1, 0, on_wall, run);
 	run->sample = event_new(run->base, -1, 0, on_sample, run);
-	if (!run->wall || !run->sample || event_add(run->wall, &wall) < 0)
+	/* A session's is for each execution. */
+	if (!run->wall || !run->sample || (!run->session && event_add(run->wall, &wall) < 0))
 		return err_nomem(err, STAGE);
 	if (run->plan->sample_memory || run->plan->sample_cpu ||
 	    !run->plan->cgroup_limits.processes) {

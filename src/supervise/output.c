@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/str.h"
 
@@ -226,24 +227,9 @@ int output_bytes(const struct output *o, enum output_stream stream, char **ret, 
 
 static json_t *base64(const char *data, size_t len)
 {
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	_cleanup_free_ char *text = malloc(len / 3 * 4 + 5);
-	const unsigned char *p = (const unsigned char *)data;
-	size_t n = 0;
+	_cleanup_free_ char *text = base64_encode(data, len);
 
-	if (!text)
-		return NULL;
-	for (size_t i = 0; i < len; i += 3) {
-		unsigned v = (unsigned)p[i] << 16 | (i + 1 < len ? (unsigned)p[i + 1] << 8 : 0) |
-			     (i + 2 < len ? p[i + 2] : 0);
-
-		text[n++] = digits[v >> 18];
-		text[n++] = digits[v >> 12 & 63];
-		text[n++] = i + 1 < len ? digits[v >> 6 & 63] : '=';
-		text[n++] = i + 2 < len ? digits[v & 63] : '=';
-	}
-	return json_stringn(text, n);
+	return text ? json_string(text) : NULL;
 }
 
 /* Text, invalid bytes replaced by U+FFFD; *ret_exact tells whether none were. */

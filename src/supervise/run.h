@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "confine/cgroup.h"
 #include "isolation/isolation.h"
+#include "session/session.h"
 #include "supervise/door.h"
 #include "supervise/egress.h"
 #include "supervise/events.h"
@@ -33,6 +34,9 @@ struct run {
 	struct inbound *inbound; /* where ports are published */
 	struct live *live;	 /* likewise: its rules */
 	struct door *door;
+	struct session *session;  /* where the command is a kernel */
+	json_t *blocked_before;	  /* then: what was blocked before the execution that runs */
+	bool named;		  /* and its name is taken */
 	json_t *policy_name;	  /* for those at the door; with the next, as the log has them */
 	char started[CLOCK_TEXT]; /* when the box was built */
 	struct usage *usage;	  /* the supervisor's own accounting, where no cgroup counts */
@@ -46,6 +50,7 @@ struct run {
 
 	uint64_t started_us; /* the gate opened */
 	uint64_t processes_refused;
+	uint64_t oom_kills; /* of the cgroup's count, those that were seen */
 	unsigned interrupts;
 	bool decided; /* the outcome is known; what comes later does not change it */
 	bool trimmed;
@@ -82,6 +87,11 @@ int caller_watch(struct run *run, struct pale_err *err) _must_check_;
  * left of it goes with door_free()). */
 int door_open(struct run *run, struct pale_err *err) _must_check_;
 void door_close(struct run *run);
+
+/* session_run.c: the session of a run, from when the kernel's end of the channel is made. */
+int session_open(struct run *run, struct pale_err *err) _must_check_;
+/* What of a name is left when the run has ended. */
+void session_close(struct run *run);
 
 /* harvest.c: what the box left, when it is dead: collected directories and captured overlays. */
 void harvest(struct run *run, int64_t started_ns);

@@ -111,12 +111,18 @@ static int on_data(void *arg, enum output_stream stream, const char *data, size_
 	struct pale_err err;
 
 	r->output_bytes[stream] += len;
-	if (r->output && output_add(r->output, stream, data, len, &err) < 0)
+	if (run->session)
+		session_print(run->session,
+			      stream == OUTPUT_STDOUT ? EXECUTION_STDOUT : EXECUTION_STDERR, data,
+			      len);
+	/* Of a session what came before it was ready: it says why it never was. */
+	if (r->output && (!run->session || !session_ready(run->session)) &&
+	    output_add(r->output, stream, data, len, &err) < 0)
 		run_fail(run, &err);
 	if (run->req->on_output)
 		run->req->on_output(run->req->arg, stream, data, len);
 	total = r->output_bytes[OUTPUT_STDOUT] + r->output_bytes[OUTPUT_STDERR];
-	if (total > run->plan->limits.output_total_bytes)
+	if (!run->session && total > run->plan->limits.output_total_bytes)
 		run_limit(run, LIMIT_OUTPUT, total, run->plan->limits.output_total_bytes, true);
 	return 0;
 }
@@ -183,6 +189,7 @@ static void on_init_message(struct run *run, const struct init_message *m, int f
 	case INIT_READY:
 	case INIT_GO:
 	case INIT_CONNECT:
+	case INIT_KILL:
 	case INIT_PAUSE:
 	case INIT_SIGNAL: break; /* nothing that init says; whoever says it is not listened to */
 	}
@@ -306,6 +313,8 @@ static void before_output(void *arg, pid_t pid)
 
 	(void)pid;
 	streams_before_write(run->streams);
+	if (run->session)
+		session_before_print(run->session);
 }
 
 void run_give_up_output(struct run *run)
@@ -329,6 +338,8 @@ static void on_box_end(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	isolation_reap(&run->box);
+	if (run->session)
+		streams_before_write(run->streams);
 	run->result->wall_ms = (clock_mono_us() - run->started_us) / 1000;
 	/* The caller's signals and commands still count. */
 	for (size_t i = 0; i < run->nbox_watched; i++)
@@ -357,7 +368,7 @@ static int write_start(struct run *run, struct pale_err *err)
 	body = run->req->start(run->req->start_arg, err);
 	if (!body)
 		return -(int)err->code;
-	if (plan->network)
+	if (plan->network || plan->kernel)
 		run->policy_name = json_incref(json_object_get(body, "policy_name"));
 	argv = json_array();
 	for (char **a = plan->command.argv; *a; a++)
@@ -504,7 +515,9 @@ static int build(struct run *run, struct pale_err *err)
 		r = broker_connect(run->broker, &run->box, err);
 	if (r == 0)
 		r = make_loop(run, err);
-	if (r == 0 && plan->network)
+	if (r == 0 && plan->kernel)
+		r = session_open(run, err);
+	if (r == 0 && (plan->network || plan->kernel))
 		r = door_open(run, err);
 	if (r == 0)
 		r = views_read(plan, &views, err);
@@ -657,6 +670,9 @@ static void clean_up(struct run *run)
 	for (size_t i = 0; i < run->nwatched; i++)
 		event_free(run->watched[i]);
 	door_free(run->door);
+	session_close(run);
+	session_free(run->session);
+	json_decref(run->blocked_before);
 	live_free(run->live);
 	json_decref(run->policy_name);
 	isolation_done(&run->box);
@@ -742,6 +758,11 @@ int supervise_run(const struct supervise_request *req, struct result *ret, struc
 		run_end(&run, OUTCOME_FAILED);
 	}
 	terminal_leave(&run.terminal);
+	if (run.session)
+		session_ended(run.session, run.result->outcome == OUTCOME_EXIT ||
+							   run.result->outcome == OUTCOME_SIGNAL
+						   ? "died"
+						   : outcome_name(run.result->outcome));
 	door_close(&run);
 	isolation_kill(&run.box);
 	isolation_reap(&run.box);

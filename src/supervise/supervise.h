@@ -18,8 +18,17 @@ typedef void supervise_id(void *arg, const char *id);
 /* Called once, while the box is being built. A new reference, or NULL and err. */
 typedef json_t *supervise_start(void *arg, struct pale_err *err);
 
+/* A session: the plan's command is a kernel, and the run lasts until somebody ends it. */
+struct supervise_session {
+	const char *name; /* or NULL; borrowed, like the request */
+	/* The kernel is ready: from now on the run is on its own (control and caller_pidfd do not
+	 * count any more). */
+	void (*ready)(void *arg);
+};
+
 struct supervise_request {
-	struct plan *plan;	/* borrowed; its promises are put into words */
+	const struct supervise_session *session; /* or NULL */
+	struct plan *plan;			 /* borrowed; its promises are put into words */
 	supervise_start *start; /* more keys for box.start (policy, digests, caller) */
 	json_t *const *notes;	/* events to log after it: {event, stage, ...}; borrowed;
 				   NULL-terminated or NULL */

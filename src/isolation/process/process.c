@@ -21,23 +21,24 @@
 #include "confine/userns.h"
 #include "init/protocol.h"
 #include "init_blob.h"
+#include "plan/kernel.h"
 
 #define STAGE	      "isolation"
 #define READY_TIME_MS 20000
 
-/* The first process, as a file that nobody can write to any more, whoever owns what it runs as
+/* A program of ours, as a file that nobody can write to any more, whoever owns what it runs as
  * (CVE-2019-5736). */
-static int init_memfd(struct pale_err *err)
+static int program_memfd(const char *name, const void *program, size_t size, struct pale_err *err)
 {
-	_cleanup_close_ int fd = memfd_create("pale-init", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	int r = fd < 0 ? -errno : fd_write_all(fd, init_blob, sizeof(init_blob));
+	_cleanup_close_ int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int r = fd < 0 ? -errno : fd_write_all(fd, program, size);
 
 	if (r == 0 && fchmod(fd, 0555) < 0)
 		r = -errno;
 	if (r == 0 &&
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
 		r = -errno;
-	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot prepare the first process")
+	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot prepare the program %s", name)
 		     : take_fd(&fd);
 }
 
@@ -143,14 +144,16 @@ static int let_go(struct box *box, struct pale_err *err)
 int isolation_start(const struct plan *plan, const char *const *placeholders, int cgroup_fd,
 		    struct box *ret, struct pale_err *err)
 {
-	_cleanup_close_ int init_fd = -1, inside = -1;
+	_cleanup_close_ int init_fd = -1, inside = -1, kernel_fd = -1, program_fd = -1;
 	_cleanup_(pipes_done) struct pipes pipes = {{-1, -1, -1}, {-1, -1, -1}};
 	struct setup setup = {.plan = plan, .placeholders = placeholders, .stdio = {-1, -1, -1}};
+	size_t host_size;
+	const void *host = plan->kernel ? kernel_host(plan->kernel, &host_size) : NULL;
 	unsigned base = 0;
 	int pair[2], r;
 
 	*ret = BOX_INIT;
-	init_fd = init_memfd(err);
+	init_fd = program_memfd("pale-init", init_blob, sizeof(init_blob), err);
 	if (init_fd < 0)
 		return init_fd;
 	if (!plan->command.tty) {
@@ -162,7 +165,23 @@ int isolation_start(const struct plan *plan, const char *const *placeholders, in
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot make the control socket");
 	ret->control_fd = pair[0];
 	inside = pair[1];
+	if (plan->kernel) {
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+			return err_set(err, PALE_E_SYSTEM, STAGE, errno,
+				       "cannot make the kernel channel");
+		ret->kernel_fd = pair[0];
+		kernel_fd = pair[1];
+	}
+	if (host) {
+		program_fd = program_memfd("pale-kernel", host, host_size, err);
+		if (program_fd < 0)
+			return program_fd;
+	}
 	r = keep_off_stdio(&init_fd);
+	if (r == 0 && kernel_fd >= 0)
+		r = keep_off_stdio(&kernel_fd);
+	if (r == 0 && program_fd >= 0)
+		r = keep_off_stdio(&program_fd);
 	if (r == 0)
 		r = keep_off_stdio(&inside);
 	for (int i = 0; r == 0 && i < 3 && !plan->command.tty; i++)
@@ -183,7 +202,9 @@ int isolation_start(const struct plan *plan, const char *const *placeholders, in
 	}
 
 	setup.control_fd = inside;
-	setup.peer_fd = pair[0];
+	setup.peer_fd = ret->control_fd;
+	setup.kernel_fd = kernel_fd;
+	setup.program_fd = program_fd;
 	setup.init_fd = init_fd;
 	for (int i = 0; i < 3; i++)
 		setup.stdio[i] = pipes.inside[i];
@@ -388,6 +409,16 @@ int isolation_signal(struct box *box, int signal_number)
 	return fd_send(box->control_fd, &m, sizeof(m), NULL, 0);
 }
 
+int isolation_kill_one(struct box *box, int32_t pid, int signal_number, bool group)
+{
+	struct init_message m = {.kind = INIT_KILL,
+				 .value = signal_number,
+				 .id = (uint32_t)pid,
+				 .type = group ? 1 : 0};
+
+	return fd_send(box->control_fd, &m, sizeof(m), NULL, 0);
+}
+
 int isolation_pause(struct box *box, bool stop)
 {
 	struct init_message m = {.kind = INIT_PAUSE, .value = stop ? SIGSTOP : SIGCONT};
@@ -427,6 +458,7 @@ void isolation_done(struct box *box)
 	close_fd(&box->stdout_fd);
 	close_fd(&box->stderr_fd);
 	close_fd(&box->tty_fd);
+	close_fd(&box->kernel_fd);
 	close_fd(&box->agent_fd);
 	close_fd(&box->shm_fd);
 	for (size_t i = 0; i < VIEW_COUNT; i++)

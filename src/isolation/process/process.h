@@ -17,6 +17,8 @@ struct setup {
 	int peer_fd;			 /* the supervisor's */
 	int init_fd;			 /* sealed memfd with the first process */
 	int stdio[3];			 /* what becomes descriptors 0, 1, 2; -1: the pty */
+	int kernel_fd;			 /* the command's end of the kernel channel, or -1 */
+	int program_fd;			 /* sealed memfd that is executed as the command, or -1 */
 	cpu_set_t processors;		 /* that the caller may run on */
 };
 

@@ -259,7 +259,7 @@ static int exec_init(const struct setup *s, int dns_fd, int listener, struct pal
 {
 	const struct plan_command *c = &s->plan->command;
 	_cleanup_free_ char **argv = NULL;
-	char handover[64];
+	char handover[96];
 	size_t argc = 0;
 
 	while (c->argv[argc])
@@ -267,14 +267,17 @@ static int exec_init(const struct setup *s, int dns_fd, int listener, struct pal
 	argv = calloc(argc + 4, sizeof(*argv));
 	if (!argv)
 		return err_nomem(err, STAGE);
-	snprintf(handover, sizeof(handover), "%d,%d,%d,%d", s->control_fd, dns_fd, listener,
-		 c->tty ? 1 : 0);
+	snprintf(handover, sizeof(handover), "%d,%d,%d,%d,%d,%d", s->control_fd, dns_fd, listener,
+		 c->tty ? 1 : 0, s->kernel_fd, s->program_fd);
 	argv[0] = (char *)(uintptr_t) "pale-init";
 	argv[1] = handover;
 	argv[2] = c->program;
 	memcpy(argv + 3, c->argv, argc * sizeof(*argv));
-	/* These two, the listener, and descriptors 0 to 2 are all that goes along. */
-	if (fcntl(s->control_fd, F_SETFD, 0) < 0 || (dns_fd >= 0 && fcntl(dns_fd, F_SETFD, 0) < 0))
+	/* These, the listener, and descriptors 0 to 2 are all that goes along. */
+	if (fcntl(s->control_fd, F_SETFD, 0) < 0 ||
+	    (dns_fd >= 0 && fcntl(dns_fd, F_SETFD, 0) < 0) ||
+	    (s->kernel_fd >= 0 && fcntl(s->kernel_fd, F_SETFD, 0) < 0) ||
+	    (s->program_fd >= 0 && fcntl(s->program_fd, F_SETFD, 0) < 0))
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno,
 			       "cannot keep the control descriptor");
 	if (set_placeholders(s, err) < 0)

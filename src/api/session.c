@@ -1,0 +1,296 @@
+/* Sessions for the library's callers: see pale.h. In the caller's process with its privileges;
+ * speaks to the supervisor of a box of the same user. */
+#include "api.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "audit/state.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "supervise/runtime.h"
+#include "supervise/session_name.h"
+
+#define STAGE	"session"
+#define SLACK_S 30 /* for an answer, beyond what it was asked to wait */
+#define WAIT_MS 600000
+
+struct pale_session {
+	int fd;
+	char id[PALE_ID_SIZE];
+};
+
+/* Why it never was ready: the end of what the kernel printed. */
+static int never_ready(struct pale_box *box, struct pale_err *err)
+{
+	struct pale_result *result = NULL;
+	const char *text;
+	size_t len;
+	int r = pale_box_wait(box, &result, err);
+
+	if (r < 0)
+		return r;
+	text = pale_result_output(result, PALE_STDERR, &len);
+	while (len && strchr("\n ", text[len - 1]))
+		len--;
+	if (len > 200) {
+		text += len - 200;
+		len = 200;
+	}
+	err_set(err, PALE_E_SYSTEM, STAGE, 0, "the kernel ended before it was ready (%s)",
+		pale_result_summary(result));
+	if (len) {
+		char said[300];
+
+		err_add(err, ": %s", str_escape_into(said, sizeof(said), text, len));
+	}
+	pale_result_free(result);
+	return -(int)err->code;
+}
+
+int pale_session_new(const struct pale_policy *policy, const struct pale_session_options *options,
+		     char ret[PALE_ID_SIZE], struct pale_err *err)
+{
+	NEED_ERR(err);
+	struct pale_session_options o = {0};
+	struct pale_command command = {.size = sizeof(command)};
+	struct pale_run_options run = {.size = sizeof(run),
+				       .use_fds = true,
+				       .in = -1,
+				       .out = -1,
+				       .err = -1,
+				       .keep_output = true,
+				       .ordered = true};
+	struct pale_box *box;
+	int r = api_take(&o, sizeof(o), options, "struct pale_session_options", err);
+
+	if (r == 0 && o.name && !session_name_valid(o.name))
+		r = err_set(
+			err, PALE_E_USAGE, STAGE, 0,
+			"%s is no name for a session: at most 64 letters, digits, `_`, `-` and "
+			"`.`, a letter or a digit first, other than `last` and of another length "
+			"than an id",
+			QUOTED(o.name));
+	if (r < 0)
+		return r;
+	command.cwd = o.cwd;
+	command.env = o.env;
+	run.base_policy = o.base_policy;
+	r = api_box_start(policy, &command, &run, true, o.name, &box, err);
+	if (r < 0)
+		return r;
+	r = api_box_ready(box, err);
+	if (r == 1)
+		memcpy(ret, pale_box_id(box), PALE_ID_SIZE);
+	else if (r == 0)
+		r = never_ready(box, err);
+	pale_box_free(box);
+	return r < 0 ? r : 0;
+}
+
+int pale_session_open(const char *ref, struct pale_session **ret, struct pale_err *err)
+{
+	NEED_ERR(err);
+	struct pale_session *s = calloc(1, sizeof(*s));
+	int r;
+
+	*ret = NULL;
+	if (!s)
+		return err_nomem(err, STAGE);
+	r = api_box_find(ref, true, s->id, err);
+	s->fd = r < 0 ? -1 : api_door_open(s->id, err);
+	if (s->fd < 0) {
+		free(s);
+		return -(int)err->code;
+	}
+	*ret = s;
+	return 0;
+}
+
+void pale_session_close(struct pale_session *s)
+{
+	if (!s)
+		return;
+	close_fd(&s->fd);
+	free(s);
+}
+
+const char *pale_session_id(const struct pale_session *s)
+{
+	return s->id;
+}
+
+static int call(struct pale_session *s, const char *command, json_t *arguments, uint64_t wait_ms,
+		json_t **ret, struct pale_err *err)
+{
+	return api_door_ask(s->fd, s->id, command, arguments, (unsigned)(wait_ms / 1000) + SLACK_S,
+			    ret, err);
+}
+
+int pale_session_call(struct pale_session *s, const char *command, const char *arguments,
+		      uint64_t wait_ms, char **ret, struct pale_err *err)
+{
+	NEED_ERR(err);
+	json_t *o = arguments ? json_loads(arguments, JSON_REJECT_DUPLICATES, NULL) : json_object();
+	json_t *result = NULL;
+	int r;
+
+	if (ret)
+		*ret = NULL;
+	if (!json_is_object(o)) {
+		json_decref(o);
+		return err_set(err, PALE_E_USAGE, STAGE, 0, "arguments: a JSON object");
+	}
+	r = call(s, command, o, wait_ms, &result, err);
+	if (r == 0 && ret) {
+		*ret = json_dumps(result, JSON_COMPACT | JSON_ENSURE_ASCII);
+		if (!*ret)
+			r = err_nomem(err, STAGE);
+	}
+	json_decref(result);
+	return r;
+}
+
+/* Events to the caller, or to the list. 1: the caller leaves. */
+static int pass(const struct pale_exec_options *o, json_t *answer, json_t *kept,
+		struct pale_err *err)
+{
+	json_t *event, *events = json_object_get(answer, "events");
+	size_t i;
+
+	if (!o->on_event)
+		return json_array_extend(kept, events) < 0 ? err_nomem(err, STAGE) : 0;
+	json_array_foreach(events, i, event)
+	{
+		_cleanup_free_ char *text = json_dumps(event, JSON_COMPACT | JSON_ENSURE_ASCII);
+
+		if (!text)
+			return err_nomem(err, STAGE);
+		if (o->on_event(o->arg, text) != 0)
+			return 1;
+	}
+	return 0;
+}
+
+/* From the first answer to the result. answer is stolen. */
+static int follow(struct pale_session *s, const struct pale_exec_options *o, json_t *answer,
+		  char **ret, struct pale_err *err)
+{
+	json_t *kept = json_array(), *result;
+	bool told = false;
+	int r = 0;
+
+	while (r == 0) {
+		json_int_t id = json_integer_value(json_object_get(answer, "execution"));
+
+		if (!told && o->on_id)
+			o->on_id(o->arg, (uint32_t)id);
+		told = true;
+		r = pass(o, answer, kept, err);
+		result = json_object_get(answer, "result");
+		if (r != 0)
+			break;
+		if (result) {
+			json_object_set(result, "omitted_bytes",
+					json_object_get(answer, "omitted_bytes"));
+			if (!o->on_event)
+				json_object_set(result, "events", kept);
+			*ret = json_dumps(result, JSON_COMPACT | JSON_ENSURE_ASCII);
+			r = *ret ? 1 : err_nomem(err, STAGE);
+			break;
+		}
+		json_t *next =
+			json_pack("{s:I, s:O, s:I}", "execution", id, "from",
+				  json_object_get(answer, "next"), "wait_ms", (json_int_t)WAIT_MS);
+
+		json_decref(answer);
+		answer = NULL;
+		r = call(s, "session.output", next, WAIT_MS, &answer, err);
+	}
+	json_decref(answer);
+	json_decref(kept);
+	return r < 0 ? r : 0;
+}
+
+int pale_session_exec(struct pale_session *s, const char *code, size_t len,
+		      const struct pale_exec_options *options, char **ret, struct pale_err *err)
+{
+	NEED_ERR(err);
+	struct pale_exec_options o = {0};
+	json_t *arguments, *answer = NULL;
+	/* A stream wants its first line at once; who only wants the end is told then. */
+	uint64_t wait_ms;
+	int r = api_take(&o, sizeof(o), options, "struct pale_exec_options", err);
+
+	*ret = NULL;
+	if (r < 0)
+		return r;
+	if (str_utf8_prefix(code, len) != len)
+		return err_set(err, PALE_E_USAGE, STAGE, 0, "the code is not UTF-8");
+	wait_ms = o.on_event || o.on_id ? 0 : WAIT_MS;
+	arguments = json_pack("{s:o, s:I}", "code", json_stringn_nocheck(code, len), "wait_ms",
+			      (json_int_t)wait_ms);
+	if (arguments && o.timeout_ms)
+		json_object_set_new(arguments, "timeout_ms",
+				    json_integer((json_int_t)o.timeout_ms));
+	if (arguments && o.rollback)
+		json_object_set_new(arguments, "rollback", json_boolean(o.rollback > 0));
+	r = call(s, "session.exec", arguments, wait_ms, &answer, err);
+	return r < 0 ? r : follow(s, &o, answer, ret, err);
+}
+
+int pale_session_follow(struct pale_session *s, uint32_t execution, uint64_t from,
+			const struct pale_exec_options *options, char **ret, struct pale_err *err)
+{
+	NEED_ERR(err);
+	struct pale_exec_options o = {0};
+	json_t *answer = NULL;
+	int r = api_take(&o, sizeof(o), options, "struct pale_exec_options", err);
+
+	*ret = NULL;
+	if (r == 0)
+		r = call(s, "session.output",
+			 json_pack("{s:I, s:I}", "execution", (json_int_t)execution, "from",
+				   (json_int_t)from),
+			 0, &answer, err);
+	return r < 0 ? r : follow(s, &o, answer, ret, err);
+}
+
+int pale_session_list(void (*fn)(void *arg, const char *json), void *arg, struct pale_err *err)
+{
+	NEED_ERR(err);
+	_cleanup_state_ struct audit_state state = AUDIT_STATE_NONE;
+	_cleanup_free_ char(*ids)[AUDIT_ID_SIZE] = NULL;
+	size_t n = 0;
+	int r = audit_state_open(&state, err);
+
+	if (r < 0)
+		return r;
+	r = audit_state_list_active(&state, &ids, &n);
+	if (r < 0)
+		return err_set(err, PALE_E_AUDIT, STAGE, -r, "reading the list of live runs");
+	for (size_t i = 0; i < n; i++) {
+		json_t *info = NULL;
+		struct pale_err ignored;
+		_cleanup_close_ int fd = -1, dir = -1;
+		char to[2];
+
+		/* Only those with a door can be asked, and one may end meanwhile. */
+		if (audit_state_run(&state, ids[i], O_RDONLY, &dir, NULL, NULL) < 0 ||
+		    readlinkat(dir, RUNTIME_LINK, to, sizeof(to)) <= 0)
+			continue;
+		fd = api_door_open(ids[i], &ignored);
+		if (fd < 0 ||
+		    api_door_ask(fd, ids[i], "info", json_object(), SLACK_S, &info, &ignored) < 0)
+			continue;
+		if (json_object_get(info, "session")) {
+			_cleanup_free_ char *text =
+				json_dumps(info, JSON_COMPACT | JSON_ENSURE_ASCII);
+
+			if (text)
+				fn(arg, text);
+		}
+		json_decref(info);
+	}
+	return 0;
+}

@@ -1,0 +1,192 @@
+/* What a session needs of its run: the box's signals, streams and processor time, the log, the list
+ * of what was blocked. In the supervisor. */
+#include <string.h>
+
+#include "plan/kernel.h"
+#include "policy/options.h"
+#include "supervise/run.h"
+#include "supervise/session_name.h"
+
+#define STAGE "supervise"
+
+static int send_signal(void *arg, int32_t pid, int signal_number, bool group)
+{
+	struct run *run = arg;
+
+	return run->box.reaped ? -ESRCH : isolation_kill_one(&run->box, pid, signal_number, group);
+}
+
+static int log_event(void *arg, const char *event, json_t *body)
+{
+	struct run *run = arg;
+	struct pale_err err;
+	int r = audit_append(run->log, "session", event, body, &err);
+
+	if (r < 0)
+		run_fail(run, &err);
+	return r;
+}
+
+static void fail(void *arg, const struct pale_err *err)
+{
+	run_fail(arg, err);
+}
+
+static void drain(void *arg)
+{
+	struct run *run = arg;
+
+	if (run->streams)
+		streams_before_write(run->streams);
+}
+
+static uint64_t cpu_us(void *arg)
+{
+	struct run *run = arg;
+	struct cgroup_usage u;
+	struct usage_now now;
+
+	if (!run->plan->sample_cpu && run->cgroup && !run->box.reaped &&
+	    cgroup_usage(run->cgroup, &u, NULL) == 0)
+		return u.cpu_us;
+	if (run->usage && !run->box.reaped && usage_sample(run->usage, &now, NULL) == 0)
+		return now.cpu_us;
+	return run->result->cpu_ms * 1000;
+}
+
+static int freeze(void *arg, bool stop, struct pale_err *err)
+{
+	struct run *run = arg;
+	int r = isolation_pause(&run->box, stop);
+
+	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r,
+			       "cannot reach the box's first process")
+		     : 0;
+}
+
+static void begin(void *arg)
+{
+	struct run *run = arg;
+
+	json_decref(run->blocked_before);
+	run->blocked_before = events_blocked(run->events);
+}
+
+/* The entry of the earlier list that tells of the same thing: all but its count is equal. */
+static json_int_t count_before(const json_t *before, const json_t *entry)
+{
+	json_t *old, *wanted = json_copy((json_t *)(uintptr_t)entry);
+	json_int_t count = 0;
+	size_t i;
+
+	json_object_del(wanted, "count");
+	json_array_foreach(before, i, old)
+	{
+		json_t *same = json_copy(old);
+
+		json_object_del(same, "count");
+		if (json_equal(same, wanted))
+			count = json_integer_value(json_object_get(old, "count"));
+		json_decref(same);
+		if (count)
+			break;
+	}
+	json_decref(wanted);
+	return count;
+}
+
+static void settle(void *arg, json_t *result)
+{
+	struct run *run = arg;
+	json_t *now = events_blocked(run->events), *list = json_array(), *entry;
+	size_t i;
+
+	json_array_foreach(now, i, entry)
+	{
+		json_int_t count = json_integer_value(json_object_get(entry, "count")),
+			   before = json_array_size(run->blocked_before)
+					    ? count_before(run->blocked_before, entry)
+					    : 0;
+		json_t *mine;
+
+		if (count <= before)
+			continue;
+		mine = json_copy(entry);
+		json_object_set_new(mine, "count", json_integer(count - before));
+		json_array_append_new(list, mine);
+	}
+	json_object_set_new(result, "blocked", list);
+	json_decref(now);
+	json_decref(run->blocked_before);
+	run->blocked_before = NULL;
+}
+
+static void ready(void *arg)
+{
+	struct run *run = arg;
+
+	if (run->req->session->ready) {
+		if (run->req->control >= 0)
+			run_unwatch(run, run->req->control);
+		if (run->req->caller_pidfd > 0)
+			run_unwatch(run, run->req->caller_pidfd);
+		run->req->session->ready(run->req->arg);
+	}
+}
+
+static void over(void *arg, const char *why)
+{
+	struct run *run = arg;
+
+	(void)log_event(run, "session.over", json_pack("{s:s}", "why", why));
+	run_end(run, OUTCOME_DESTROYED);
+}
+
+int session_open(struct run *run, struct pale_err *err)
+{
+	static const struct session_ops ops = {
+		.signal = send_signal,
+		.log = log_event,
+		.fail = fail,
+		.drain = drain,
+		.cpu_us = cpu_us,
+		.freeze = freeze,
+		.begin = begin,
+		.settle = settle,
+		.answer = door_answer,
+		.ready = ready,
+		.over = over,
+	};
+	const struct plan *plan = run->plan;
+	const char *name = run->req->session->name;
+	struct session_config config = {
+		.base = run->base,
+		.fd = take_fd(&run->box.kernel_fd),
+		.kernel = kernel_name(plan->kernel),
+		.name = name,
+		.wall_ms = plan->limits.wall_ms,
+		.cpu_ms = plan->limits.cpu_ms,
+		.output_bytes = plan->limits.output_bytes,
+		.output_total_bytes = plan->limits.output_total_bytes,
+		.grace_ms = plan->session.grace_ms,
+		.idle_ms = plan->session.idle_ms,
+		.lifetime_ms = plan->session.lifetime_ms,
+		.rollback = plan->session.rollback != BOOL_FALSE,
+		.ops = &ops,
+		.arg = run,
+	};
+	int r = session_new(&config, &run->session, err);
+
+	if (r == 0 && name) {
+		r = session_name_take(name, audit_id(run->log), err);
+		run->named = r == 0;
+	}
+	return r;
+}
+
+void session_close(struct run *run)
+{
+	if (run->named)
+		session_name_drop(run->req->session->name, audit_id(run->log));
+	run->named = false;
+}
