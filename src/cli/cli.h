@@ -20,6 +20,7 @@ struct cli_command {
 	const struct cli_command *const *subcommands; /* a group: NULL-terminated, run is NULL */
 	bool policy_flags;    /* also takes -p, --ro, --memory ...: see cli_policy() */
 	bool stop_at_operand; /* options end at the first operand: the rest is the code's */
+	bool json_result;     /* --json prints a run's result (docs/result.md) */
 	int usage_status;     /* exit status for wrong usage; 0 means 2 */
 	int (*run)(int argc, char **argv);
 };
@@ -34,9 +35,18 @@ int cli_dispatch(const struct cli_command *const *commands, int argc, char **arg
 #define CLI_EXIT_PALE  125
 #define CLI_EXIT_USAGE 2
 
-/* Prints "pale: stage: message" to stderr and returns the exit status for err. */
+/* Which command it is that fails, and that it was asked for JSON; from cli_next(). argv, which is
+ * NULL-terminated: the line, until all of its options were read. */
+void cli_begin(const struct cli_command *command, char *const *argv);
+void cli_json(void);
+void cli_begin_done(void);
+/* Prints "pale: stage: message" to stderr. */
+void cli_say(const struct pale_err *err);
+/* The same, and with --json {"error": {"stage", "message"}} on a line of stdout; returns status, or
+ * 125. */
+int cli_fail_as(const struct pale_err *err, int status);
 int cli_fail(const struct pale_err *err);
-/* Prints "pale NAME: what" and how to get help, and returns 2. */
+/* Prints "pale NAME: what" and how to get help, likewise; returns the command's usage_status. */
 int cli_usage(const char *command, const char *fmt, ...) _printf_(2, 3);
 /* Colour only if f is a terminal, NO_COLOR is not set and TERM is not dumb. */
 bool cli_colour(FILE *f);

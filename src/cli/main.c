@@ -2,7 +2,6 @@
 #include "cli.h"
 
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,24 +24,6 @@ const struct cli_command *const cli_commands[] = {
 	&cli_discard_command, &cli_audit_command,
 	&cli_policy_command,  NULL,
 };
-
-int cli_fail(const struct pale_err *err)
-{
-	fprintf(stderr, "pale: %s: %s\n", err->stage, err->message);
-	return CLI_EXIT_PALE;
-}
-
-int cli_usage(const char *command, const char *fmt, ...)
-{
-	va_list ap;
-
-	fprintf(stderr, "pale%s%s: ", *command ? " " : "", command);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fprintf(stderr, "\nTry `pale%s%s --help`.\n", *command ? " " : "", command);
-	return CLI_EXIT_USAGE;
-}
 
 bool cli_colour(FILE *f)
 {

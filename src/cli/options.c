@@ -183,6 +183,7 @@ int cli_next(struct cli_args *args, const char **ret_value)
 			args->status = CLI_EXIT_PALE;
 			return -1;
 		}
+		cli_begin(args->command, args->argv);
 		/* 0 makes glibc start afresh, also after another table was parsed. */
 		optind = 0;
 		opterr = 0;
@@ -209,9 +210,12 @@ int cli_next(struct cli_args *args, const char **ret_value)
 			args->flags[args->nflags++] = (struct cli_flag){o->id, optarg};
 			continue;
 		}
+		if (strcmp(o->name, "json") == 0)
+			cli_json();
 		*ret_value = o->arg ? optarg : NULL;
 		return o->id;
 	}
+	cli_begin_done();
 	args->argc -= optind;
 	args->argv += optind;
 	args->status = 0;

@@ -275,17 +275,6 @@ static json_t *error_json(const struct pale_err *err)
 	return json_pack("{ss ss}", "stage", err->stage, "message", err->message);
 }
 
-/* Nothing ran: a program that reads the result of --json finds the same keys as in one that did. */
-static int fail(const struct pale_err *err, bool json, int status)
-{
-	cli_fail(err);
-	if (json &&
-	    print_json(json_pack("{ss ss si so}", "outcome", "failed", "summary", err->message,
-				 "exit_status", status, "error", error_json(err))) < 0)
-		fprintf(stderr, "pale: cannot print the result\n");
-	return status;
-}
-
 /* What a shell would say of a command that is not there, and 125 for the rest. */
 static int status_of(const struct pale_err *err)
 {
@@ -371,17 +360,14 @@ static int run(int argc, char **argv)
 		}
 	if (id < 0)
 		return args.status;
-	if (json && command.tty) {
-		cli_usage("run", "--json and --tty exclude each other: a terminal has one stream");
-		return CLI_EXIT_PALE;
-	}
-	if (args.argc == 0 && !command.code) {
-		cli_usage("run", "nothing to run: name a command or a script, give -c CODE, or say "
-				 "- for code on standard input");
-		return CLI_EXIT_PALE;
-	}
+	if (json && command.tty)
+		return cli_usage("run", "--json and --tty exclude each other: a terminal has one "
+					"stream");
+	if (args.argc == 0 && !command.code)
+		return cli_usage("run", "nothing to run: name a command or a script, give -c CODE, "
+					"or say - for code on standard input");
 	if (cli_policy(&args, &file, &policy, &err) < 0)
-		return fail(&err, json, CLI_EXIT_PALE);
+		return cli_fail(&err);
 	command.argv = (const char *const *)args.argv;
 	how.in = STDIN_FILENO;
 	how.out = json ? -1 : STDOUT_FILENO;
@@ -391,10 +377,10 @@ static int run(int argc, char **argv)
 	if (publishes(policy))
 		how.on_event = print_published;
 	if (pale_run(policy, &command, &how, &result, &err) < 0)
-		return fail(&err, json, status_of(&err));
+		return cli_fail_as(&err, status_of(&err));
 	status = pale_result_exit_status(result);
 	if (err.code != PALE_OK)
-		cli_fail(&err);
+		cli_say(&err);
 	if (json) {
 		if (print_result(result, &err) < 0) {
 			fprintf(stderr, "pale: cannot print the result\n");
@@ -460,5 +446,6 @@ const struct cli_command cli_run_command = {
 	.options = options,
 	.policy_flags = true,
 	.stop_at_operand = true,
+	.json_result = true,
 	.usage_status = CLI_EXIT_PALE,
 };

@@ -122,6 +122,16 @@ try:
     done = run("apply")
     check("what apply holds back is not an attempt of the run's", done.returncode == 1 and
           json.loads(run("audit", "list", "--json").stdout.splitlines()[0])["blocked"] == 0, done.stdout)
+    for status, *args in ((125, "run", "--json"), (125, "run", "--json", "-t", "true"), (125, "run", "--memori", "1G", "--json", "x.py"),
+                          (125, "run", "--json", "--memory"), (2, "audit", "list", "-n", "x", "--json"), (2, "doctor", "--json", "x"),
+                          (2, "policy", "check", "--json"), (2, "explain", "--nothing", "--json"), (125, "audit", "show", "--json", "nope")):
+        done = run(*args)
+        result = json.loads(done.stdout)
+        check(f"{' '.join(args)}: an error as JSON, too", done.returncode == status and result["error"]["message"] in done.stderr
+              and set(result["error"]) == {"stage", "message"}, [done.stdout, done.stderr])
+        check("and as much as of a run", (set(result) == {"error"}) == (args[0] != "run") and result.get("exit_status", status) == status, result)
+    for args in ("run", "nothing-of-that-name", "--json"), ("run", "--nothing", "--", "true", "--json"), ("run",), ("policy", "docs", "--json"):
+        check(f"{' '.join(args)}: nothing that was not asked for", run(*args).stdout == "")
     done = run("run", "--json", "-c", "import socket; socket.create_connection(('192.0.2.7', 81))")
     blocked = json.loads(done.stdout)["blocked"]
     check("--json has what was blocked", any(b.get("address") == "192.0.2.7" and b.get("port") == 81 for b in blocked), done.stdout)
