@@ -120,8 +120,11 @@ PALE_EXPORT int pale_policy_json(const struct pale_policy *p, char **ret, struct
 PALE_EXPORT int pale_policy_yaml(const struct pale_policy *p, char **ret, struct pale_err *err);
 
 /* Checks a file (named as for pale_policy_load()) without using it: report (or NULL) is told of
- * each error, err of one. */
-PALE_EXPORT int pale_policy_check(const char *name, void (*report)(void *arg, const char *message),
+ * each error, err of one; and of what is no error of the file but would not launch on this host
+ * for this user, as a warning: a source of `files` that is not there. A message that is about a
+ * line begins with "NAME:LINE:COLUMN: ". 0 if there were warnings only. */
+PALE_EXPORT int pale_policy_check(const char *name,
+				  void (*report)(void *arg, bool warning, const char *message),
 				  void *arg, struct pale_err *err);
 /* Texts; to be freed by the caller: a commented policy to start from (a shipped one by its name, or
  * with NULL every key with its default), the JSON Schema, the documentation of all keys in

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "plan/source.h"
 #include "policy/options.h"
 #include "policy/presets.h"
 
@@ -119,7 +120,7 @@ const char *pale_policy_name(const struct pale_policy *p)
 }
 
 struct check {
-	void (*report)(void *arg, const char *message);
+	void (*report)(void *arg, bool warning, const char *message);
 	void *arg;
 	size_t n;
 };
@@ -130,10 +131,23 @@ static void report_one(const struct pale_err *e, void *data)
 
 	c->n++;
 	if (c->report)
-		c->report(c->arg, e->message);
+		c->report(c->arg, false, e->message);
 }
 
-int pale_policy_check(const char *name, void (*report)(void *arg, const char *message), void *arg,
+static void warn_of_sources(const struct policy *p, const struct check *c)
+{
+	for (size_t i = 0; c->report && i < p->nfiles; i++) {
+		_cleanup_free_ char *real = NULL;
+		struct pale_err err;
+		struct stat st;
+
+		if (p->files[i].from && source_find(&p->files[i], &real, &st, &err) < 0)
+			c->report(c->arg, true, err.message);
+	}
+}
+
+int pale_policy_check(const char *name,
+		      void (*report)(void *arg, bool warning, const char *message), void *arg,
 		      struct pale_err *err)
 {
 	NEED_ERR(err);
@@ -149,6 +163,8 @@ int pale_policy_check(const char *name, void (*report)(void *arg, const char *me
 	/* What is not about a line of the file was not reported yet: it cannot be opened, say. */
 	if (r < 0 && c.n == 0)
 		report_one(err, &c);
+	if (r >= 0)
+		warn_of_sources(p, &c);
 	return r;
 }
 

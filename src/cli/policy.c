@@ -23,7 +23,7 @@ static int print_text(const char *text)
 
 /* ---- init ---- */
 
-enum { OPT_OUTPUT = 1, OPT_FORCE, OPT_JSON };
+enum { OPT_OUTPUT = 1, OPT_FORCE, OPT_JSON, OPT_STRICT };
 
 static const struct cli_option init_options[] = {
 	{OPT_OUTPUT, 'o', "output", "FILE",
@@ -112,39 +112,53 @@ static const struct cli_command init_command = {
 
 static const struct cli_option check_options[] = {
 	{OPT_JSON, 0, "json", NULL, "print the results as JSON", NULL},
+	{OPT_STRICT, 0, "strict", NULL, "what is a warning is an error", NULL},
 	{0},
 };
 
 static const struct cli_command check_command;
 
 struct check {
-	bool json;
+	bool json, strict;
 	const char *name; /* of the current file, as messages begin with it */
-	json_t *errors;
+	json_t *errors, *warnings;
 };
 
-/* "NAME:LINE:COLUMN: what", for programs. */
-static json_t *error_json(const struct check *c, const char *message)
+/* The length of "NAME:LINE:COLUMN: " at its beginning; 0: it is not about a line. */
+static size_t place_of(const struct check *c, const char *message, unsigned *ret_line,
+		       unsigned *ret_column)
 {
-	unsigned line = 0, column = 0;
 	size_t n = strlen(c->name);
 	int skip = 0;
 
-	if (strncmp(message, c->name, n) == 0 &&
-	    sscanf(message + n, ":%u:%u: %n", &line, &column, &skip) == 2 && skip > 0)
+	if (strncmp(message, c->name, n) != 0 ||
+	    sscanf(message + n, ":%u:%u: %n", ret_line, ret_column, &skip) != 2 || skip <= 0)
+		return 0;
+	return n + (size_t)skip;
+}
+
+static json_t *message_json(const struct check *c, const char *message)
+{
+	unsigned line, column;
+	size_t place = place_of(c, message, &line, &column);
+
+	if (place)
 		return json_pack("{s:i,s:i,s:s}", "line", (int)line, "column", (int)column,
-				 "message", message + n + skip);
+				 "message", message + place);
 	return json_pack("{s:s}", "message", message);
 }
 
-static void report(void *arg, const char *message)
+static void report(void *arg, bool warning, const char *message)
 {
 	struct check *c = arg;
+	unsigned line, column;
+	size_t place = place_of(c, message, &line, &column);
 
-	if (c->json)
-		json_array_append_new(c->errors, error_json(c, message));
-	else
-		fprintf(stderr, "%s\n", message);
+	warning = warning && !c->strict;
+	json_array_append_new(warning ? c->warnings : c->errors, message_json(c, message));
+	if (!c->json)
+		fprintf(stderr, "%.*s%s%s\n", (int)place, message, warning ? "warning: " : "",
+			message + place);
 }
 
 static int run_check(int argc, char **argv)
@@ -157,7 +171,10 @@ static int run_check(int argc, char **argv)
 	int id;
 
 	while ((id = cli_next(&args, &value)) > 0)
-		c.json = true;
+		switch (id) {
+		case OPT_JSON: c.json = true; break;
+		case OPT_STRICT: c.strict = true; break;
+		}
 	if (id < 0)
 		return args.status;
 	if (args.argc < 1)
@@ -169,13 +186,15 @@ static int run_check(int argc, char **argv)
 
 		str_escape_into(name, sizeof(name), args.argv[i], strlen(args.argv[i]));
 		c.errors = json_array();
+		c.warnings = json_array();
 		c.name = strcmp(args.argv[i], "-") == 0 ? "standard input" : name;
-		ok = pale_policy_check(args.argv[i], report, &c, NULL) >= 0;
+		ok = pale_policy_check(args.argv[i], report, &c, NULL) >= 0 &&
+		     json_array_size(c.errors) == 0;
 		good = good && ok;
 		if (!c.json)
 			ok ? printf("%s: a valid policy\n", name) : 0;
-		json_array_append_new(all, json_pack("{s:s,s:b,s:o}", "file", name, "valid", ok,
-						     "errors", c.errors));
+		json_array_append_new(all, json_pack("{s:s,s:b,s:o,s:o}", "file", name, "valid", ok,
+						     "errors", c.errors, "warnings", c.warnings));
 	}
 	if (c.json) {
 		json_dumpf(all, stdout, JSON_INDENT(2));
@@ -191,7 +210,13 @@ static const struct cli_command check_command = {
 	.usage = "[OPTION...] FILE...",
 	.help = "FILE is a file, - for standard input, or the name of a shipped policy. The exit "
 		"status\n"
-		"is 0 if all are valid, 1 if not.\n",
+		"is 0 if all are valid, 1 if not.\n"
+		"\n"
+		"A policy may be checked on another machine than where it is used: a source of "
+		"`files` that\n"
+		"is not here, or cannot be mounted, is a warning, although `pale run` would "
+		"refuse it. With\n"
+		"--strict it is an error.\n",
 	.options = check_options,
 	.run = run_check,
 };
@@ -243,6 +268,11 @@ static const struct cli_command docs_command = {
 
 /* ---- show ---- */
 
+static const struct cli_option show_options[] = {
+	{OPT_JSON, 0, "json", NULL, "print JSON", NULL},
+	{0},
+};
+
 static const struct cli_command show_command;
 
 static int run_show(int argc, char **argv)
@@ -285,7 +315,7 @@ static const struct cli_command show_command = {
 	.summary = "print the policy that files and flags make together",
 	.usage = "[OPTION...]",
 	.help = "  pale policy show -p analysis --memory 2GiB\n",
-	.options = check_options,
+	.options = show_options,
 	.policy_flags = true,
 	.run = run_show,
 };

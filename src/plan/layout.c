@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "plan/kernel.h"
 #include "plan/etc.h"
+#include "plan/source.h"
 #include "plan/trust.h"
 #include "plan/view.h"
 
@@ -185,34 +186,15 @@ static int add_cwd(struct layout *l, const struct policy *policy, struct pale_er
 	return add_writable(l, cwd, "cwd", 0755, true, err);
 }
 
-static int fail_source(struct pale_err *err, const struct policy_file *f, int sys, const char *why)
-{
-	return err_set(err, PALE_E_POLICY, STAGE, sys, "%s: %s %s", f->where ? f->where : "policy",
-		       QUOTED(f->from), why);
-}
-
-/* A directory or a regular file; anything else is a way to a process or a device of the host. */
 static int add_source(struct layout *l, const struct policy_file *f, struct pale_err *err)
 {
-	_cleanup_free_ char *real = realpath(f->from, NULL);
+	_cleanup_free_ char *real = NULL;
 	struct place *p;
 	struct stat st;
+	int r = source_find(f, &real, &st, err);
 
-	if (!real || stat(real, &st) < 0)
-		return fail_source(err, f, errno, "cannot be mounted");
-	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
-		return fail_source(
-			err, f, 0,
-			"is a socket, FIFO or device, which leads to a process of the host: "
-			"only regular files and directories can be mounted");
-	if (f->access == ACCESS_OVERLAY && !S_ISDIR(st.st_mode))
-		return fail_source(
-			err, f, 0,
-			"is a file: `overlay` takes a directory (mount its directory, or use "
-			"access: read)");
-	if (strcmp(real, "/") == 0)
-		return fail_source(err, f, 0,
-				   "is the whole host; name the directories that are needed");
+	if (r < 0)
+		return r;
 	p = add_place(l, f->access == ACCESS_OVERLAY ? PLACE_OVERLAY : PLACE_READ, f->path, real);
 	if (!p)
 		return err_nomem(err, STAGE);

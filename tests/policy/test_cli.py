@@ -112,6 +112,24 @@ with tempfile.TemporaryDirectory(prefix="pale-policy.") as tmp:
          {"line": 3, "column": 3, "message": 'there is no key "wal" in limits: did you mean wall?'})
     done = run("policy", "check", "--json", "-", cwd=tmp, data=b"pale: 1\nx: x\n")
     same("... of standard input, too", json.loads(done.stdout)[0]["errors"][0]["line"], 2)
+    # What is not on this host
+    with open(os.path.join(tmp, "elsewhere.yaml"), "w") as f:
+        f.write("pale: 1\nfiles:\n  - {path: /a, from: ./nowhere, access: read}\n  - {path: /b, from: ., access: read}\n"
+                "  - {path: /c, from: ./bad.yaml, access: overlay}\n")
+    done = run("policy", "check", "elsewhere.yaml", cwd=tmp)
+    lines = done.stderr.decode().splitlines()
+    check("a source that is not there is a warning, with its place", (done.returncode, done.stdout) == (0, b"elsewhere.yaml: a valid policy\n")
+          and len(lines) == 2 and lines[0].startswith("elsewhere.yaml:3:5: warning: ") and "nowhere" in lines[0] and "No such file" in lines[0]
+          and lines[1].startswith("elsewhere.yaml:5:5: warning: ") and "is a file" in lines[1], done.stderr)
+    done = run("policy", "check", "--strict", "elsewhere.yaml", cwd=tmp)
+    check("--strict: an error", (done.returncode, done.stdout) == (1, b"") and b"warning" not in done.stderr
+          and done.stderr.startswith(b"elsewhere.yaml:3:5: "), done.stderr)
+    check("as pale run says it", done.stderr.splitlines()[0] in run("run", "-p", "elsewhere.yaml", "true", cwd=tmp).stderr, done.stderr)
+    for strict in (), ("--strict",):
+        done = run("policy", "check", "--json", *strict, "elsewhere.yaml", cwd=tmp)
+        report = json.loads(done.stdout)[0]
+        same(f"check --json {' '.join(strict)}", (done.returncode, report["valid"], len(report["errors"]), [w["line"] for w in report["warnings"]]),
+             (1, False, 2, []) if strict else (0, True, 0, [3, 5]))
     done = run("policy", "init", "x.yaml", cwd=tmp)
     check("init of what looks like a file says how to name it", done.returncode == 1 and b"-o" in done.stderr, done.stderr)
     done = run("policy", "check", "-", cwd=tmp, data=b"pale: 1\nuser: x\n")
