@@ -21,6 +21,7 @@ struct row {
 	size_t dir_len;	      /* files: of target's directory, with its slash; else 0 */
 	enum audit_severity severity;
 	uint64_t count;
+	uint64_t by_type[4]; /* names: of count, for A, AAAA, HTTPS and other records */
 	uint64_t names;
 };
 
@@ -108,6 +109,22 @@ static void file_target(struct row *row, const json_t *event)
 	row->dir_len = slash ? (size_t)(slash - row->target) + 1 : 0;
 }
 
+/* Who wants both kinds of address asks for both at once, and it is one lookup: as often as for the
+ * type that was asked for most. */
+static void count_lookups(struct row *row, uint64_t type, uint64_t more)
+{
+	row->by_type[type == 28 ? 1 : type == 65 ? 2 : type > 1 ? 3 : 0] += more;
+	row->count = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(row->by_type); i++)
+		if (row->by_type[i] > row->count)
+			row->count = row->by_type[i];
+}
+
+static uint64_t type_of(const json_t *event)
+{
+	return (uint64_t)json_integer_value(json_object_get(event, "type"));
+}
+
 /* The row of one event; false if it is none of the table's. */
 static bool describe(struct row *row, const json_t *event)
 {
@@ -125,6 +142,7 @@ static bool describe(struct row *row, const json_t *event)
 	} else if (strcmp(name, "dns.blocked") == 0) {
 		snprintf(row->kind, sizeof(row->kind), "name");
 		escape(row->target, sizeof(row->target), text_of(event, "name"));
+		count_lookups(row, type_of(event), row->count);
 	} else if (strcmp(name, "file.blocked") == 0) {
 		file_target(row, event);
 	} else if (strcmp(name, "call.denied") == 0) {
@@ -160,7 +178,10 @@ static bool add_suppressed(struct blocked_table *t, const json_t *event)
 	escape(key, sizeof(key), text_of(event, "key"));
 	for (size_t i = t->n; *key && count > 0 && i-- > 0;)
 		if (strstr(t->rows[i].target, key)) {
-			t->rows[i].count += (uint64_t)count;
+			if (strcmp(t->rows[i].kind, "name") == 0)
+				count_lookups(&t->rows[i], type_of(event), (uint64_t)count);
+			else
+				t->rows[i].count += (uint64_t)count;
 			return true;
 		}
 	return false;
@@ -178,7 +199,10 @@ void blocked_add(struct blocked_table *t, const json_t *event)
 		if (strcmp(t->rows[i].kind, row.kind) == 0 &&
 		    strcmp(t->rows[i].target, row.target) == 0 &&
 		    strcmp(t->rows[i].program, row.program) == 0) {
-			t->rows[i].count += row.count;
+			if (strcmp(row.kind, "name") == 0)
+				count_lookups(&t->rows[i], type_of(event), row.count);
+			else
+				t->rows[i].count += row.count;
 			return;
 		}
 	if (t->n < MAX_ROWS)

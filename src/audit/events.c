@@ -32,7 +32,7 @@ const struct audit_event audit_events[] = {
 	 "name, type, program; rule, where, reason, detail, count (egress)",
 	 "A name lookup that the policy does not allow. It was answered inside the box; nothing "
 	 "left."},
-	{"dns.allowed", "egress", AUDIT_INFO, 0, "name, detail, program, count",
+	{"dns.allowed", "egress", AUDIT_INFO, 0, "name, type, detail, program, count",
 	 "A name that the policy allows was looked up."},
 	{"network.allowed", "egress", AUDIT_INFO, 0,
 	 "host, address, port, protocol, sni, bytes_out, bytes_in, duration_us, rule, where, "
@@ -91,7 +91,7 @@ const struct audit_event audit_events[] = {
 	 "wall_ms, cpu_ms, memory_bytes, memory_peak_bytes, processes, disk_bytes, output_bytes",
 	 "What the box uses, sampled."},
 	{"events.suppressed", "supervise", AUDIT_BLOCKED, 0,
-	 "of, count, key or the keys of the event that it stands for",
+	 "of, count, key (and type) or the keys of the event that it stands for",
 	 "Events like one that is in the log, left out because they came too fast; the count is "
 	 "exact."},
 	{"workspace.captured", "files", AUDIT_INFO, 0,

@@ -41,7 +41,8 @@ struct dns {
 static void tell(struct egress *e, const struct dns_query *q, const char *host, int rule,
 		 enum egress_outcome outcome, const char *detail)
 {
-	struct egress_event ev = {.outcome = outcome, .what = EGRESS_LOOKUP, .rule = rule};
+	struct egress_event ev = {
+		.outcome = outcome, .what = EGRESS_LOOKUP, .rule = rule, .query = q->type};
 
 	EVENT_TEXT(ev.host, host ? host : q->name);
 	EVENT_TEXT(ev.detail, detail);

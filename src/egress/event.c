@@ -67,6 +67,7 @@ static uint32_t kind_hash(const struct egress_event *ev)
 	h = hash(h, &ev->rule, sizeof(ev->rule));
 	h = hash(h, &ev->port, sizeof(ev->port));
 	h = hash(h, &ev->protocol, sizeof(ev->protocol));
+	h = hash(h, &ev->query, sizeof(ev->query));
 	h = hash(h, ev->host, strlen(ev->host));
 	h = hash(h, ev->address, strlen(ev->address));
 	h = hash(h, ev->method, strlen(ev->method));
@@ -79,9 +80,10 @@ static uint32_t kind_hash(const struct egress_event *ev)
 static bool same_kind(const struct egress_event *a, const struct egress_event *b)
 {
 	return a->outcome == b->outcome && a->what == b->what && a->rule == b->rule &&
-	       a->port == b->port && a->protocol == b->protocol && strcmp(a->host, b->host) == 0 &&
-	       strcmp(a->address, b->address) == 0 && strcmp(a->method, b->method) == 0 &&
-	       strcmp(a->path, b->path) == 0 && strcmp(a->detail, b->detail) == 0 &&
+	       a->port == b->port && a->protocol == b->protocol && a->query == b->query &&
+	       strcmp(a->host, b->host) == 0 && strcmp(a->address, b->address) == 0 &&
+	       strcmp(a->method, b->method) == 0 && strcmp(a->path, b->path) == 0 &&
+	       strcmp(a->detail, b->detail) == 0 &&
 	       (a->what != EGRESS_AGENT_USE || strcmp(a->sni, b->sni) == 0);
 }
 
@@ -175,7 +177,7 @@ void event_tell(struct egress *e, const struct egress_event *told)
 	}
 	if (!k) {
 		ev.host[0] = ev.method[0] = ev.detail[0] = '\0';
-		ev.port = 0;
+		ev.port = ev.query = 0;
 		ev.rule = -1;
 		k = kind_find(v, &ev, KINDS);
 	}

@@ -1,10 +1,10 @@
 /* Events to the supervisor: what was tried, and what came of it.
  *
  * Whatever is inside can make blocked attempts faster than anybody can read them. So each kind of
- * attempt (outcome, what, host, address, port, protocol, rule, detail) is told singly a few times,
- * and then counted and told a few times a second with its `count`: the sum over the events is exact
- * as long as the kinds fit the table; beyond that the address and then the host are left empty, and
- * the sum is exact still. */
+ * attempt (outcome, what, host, address, port, protocol, query, rule, detail) is told singly a few
+ * times, and then counted and told a few times a second with its `count`: the sum over the events
+ * is exact as long as the kinds fit the table; beyond that the address and then the host are left
+ * empty, and the sum is exact still. */
 #pragma once
 
 #include <stdbool.h>

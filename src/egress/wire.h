@@ -103,6 +103,7 @@ struct egress_event {
 	uint8_t unfit;		    /* 1: blocked for `address` alone, where the host leads, or that
 				       a rule has only among others */
 	uint16_t status;	    /* EGRESS_REQUEST: of the answer; 0: none */
+	uint16_t query;		    /* EGRESS_LOOKUP: the type of record that was asked for */
 	uint64_t bytes_out, bytes_in;
 	uint64_t duration_us;
 	char host[254];	  /* the name, or empty */

@@ -6,7 +6,7 @@
 
 #include "base/str.h"
 
-#define MAX_LOOKUPS 256 /* different names told singly */
+#define MAX_LOOKUPS 512 /* different names and kinds of record told singly */
 
 int events_new(struct audit *log, struct events **ret, struct pale_err *err)
 {
@@ -18,10 +18,11 @@ int events_new(struct audit *log, struct events **ret, struct pale_err *err)
 	e->blocked = json_array();
 	e->keys = json_object();
 	e->lookups = json_object();
+	e->asked = json_object();
 	e->used = json_array();
 	e->used_keys = json_object();
 	*ret = e;
-	if (!e->blocked || !e->keys || !e->lookups || !e->used || !e->used_keys)
+	if (!e->blocked || !e->keys || !e->lookups || !e->asked || !e->used || !e->used_keys)
 		return err_nomem(err, EVENTS_STAGE);
 	return 0;
 }
@@ -33,6 +34,7 @@ void events_free(struct events *e)
 	json_decref(e->blocked);
 	json_decref(e->keys);
 	json_decref(e->lookups);
+	json_decref(e->asked);
 	json_decref(e->used);
 	json_decref(e->used_keys);
 	free(e);
@@ -81,6 +83,29 @@ void events_list(struct events *e, int kind, const char *key, json_t *entry, uin
 	e->listed[kind]++;
 	json_object_set_new(e->keys, key, json_integer((json_int_t)json_array_size(e->blocked)));
 	json_array_append_new(e->blocked, entry);
+}
+
+/* A, AAAA, HTTPS; all else, of which a box may think of many, together. */
+static size_t slot_of(unsigned type)
+{
+	return type == 1 ? 0 : type == 28 ? 1 : type == 65 ? 2 : 3;
+}
+
+uint64_t events_lookups(struct events *e, const char *key, unsigned type, uint64_t more)
+{
+	json_t *times = json_object_get(e->asked, key), *one;
+	json_int_t most = 0;
+	size_t i;
+
+	if (!times) {
+		times = json_pack("[iiii]", 0, 0, 0, 0);
+		json_object_set_new(e->asked, key, times);
+	}
+	one = json_array_get(times, slot_of(type));
+	json_integer_set(one, json_integer_value(one) + (json_int_t)more);
+	json_array_foreach(times, i, one) if (json_integer_value(one) > most) most =
+		json_integer_value(one);
+	return (uint64_t)most;
 }
 
 uint64_t events_listed(const struct events *e, const char *key)
@@ -165,31 +190,44 @@ void events_notify(struct events *e, const struct policy_network *n,
 		    event->is_overflow ? event->count : event->total);
 }
 
+static void log_lookup(struct events *e, const struct init_message *m, const char *name,
+		       const char *program)
+{
+	_cleanup_buf_ struct buf key = BUF_INIT(2048);
+	json_t *before, *times, *body;
+
+	buf_addf(&key, "%zu/%s", slot_of(m->type), name);
+	before = json_object_get(e->lookups, key.data);
+	if (before) {
+		times = json_array_get(before, 2);
+		json_integer_set(times, json_integer_value(times) + 1);
+		return;
+	}
+	if (json_object_size(e->lookups) >= MAX_LOOKUPS) {
+		e->more_lookups++;
+		return;
+	}
+	json_object_set_new(e->lookups, key.data, json_pack("[sIi]", name, (json_int_t)m->type, 0));
+	body = json_object();
+	json_object_set_new(body, "name", audit_text(m->text, m->text_len, sizeof(m->text)));
+	json_object_set_new(body, "type", json_integer(m->type));
+	events_text(body, "program", program, 256);
+	events_append(e, "init", "dns.blocked", body);
+}
+
 void events_lookup(struct events *e, const struct init_message *m, const char *program)
 {
 	_cleanup_buf_ struct buf name = BUF_INIT(2048), key = BUF_INIT(4096);
 	char host[sizeof(m->text) + 1];
-	json_t *times, *entry;
+	json_t *entry;
 
 	buf_add(&name, "", 0);
 	str_escape(&name, m->text, m->text_len);
-	times = json_object_get(e->lookups, name.data);
-	if (!times && json_object_size(e->lookups) >= MAX_LOOKUPS) {
-		e->more_lookups++;
+	log_lookup(e, m, name.data, program);
+	buf_addf(&key, "dns/%s", name.data);
+	if (!json_object_get(e->keys, key.data) && e->listed[EVENTS_DNS] == EVENTS_MAX_LIST) {
+		e->others[EVENTS_DNS]++;
 		return;
-	}
-	if (times) {
-		json_object_set_new(e->lookups, name.data,
-				    json_integer(json_integer_value(times) + 1));
-	} else {
-		json_t *body = json_object();
-
-		json_object_set_new(e->lookups, name.data, json_integer(0));
-		json_object_set_new(body, "name",
-				    audit_text(m->text, m->text_len, sizeof(m->text)));
-		json_object_set_new(body, "type", json_integer(m->type));
-		events_text(body, "program", program, 256);
-		events_append(e, "init", "dns.blocked", body);
 	}
 	entry = json_object();
 	json_object_set_new(entry, "kind", json_string("dns"));
@@ -199,23 +237,24 @@ void events_lookup(struct events *e, const struct init_message *m, const char *p
 	/* Where there are rules, the broker answers. */
 	if (strlen(host) == m->text_len)
 		events_remedy(entry, NULL, &(struct network_attempt){.host = host});
-	buf_addf(&key, "dns/%s", name.data);
-	events_list(e, EVENTS_DNS, key.data, entry,
-		    (uint64_t)(times ? json_integer_value(times) + 2 : 1));
+	events_list(e, EVENTS_DNS, key.data, entry, events_lookups(e, key.data, m->type, 1));
 }
 
 void events_flush(struct events *e)
 {
-	const char *name;
-	json_t *times;
+	const char *key;
+	json_t *before;
 
-	json_object_foreach(e->lookups, name, times)
+	json_object_foreach(e->lookups, key, before)
 	{
+		json_t *times = json_array_get(before, 2);
+
 		if (json_integer_value(times) == 0)
 			continue;
 		events_append(e, "supervise", "events.suppressed",
-			      json_pack("{ss ss sI}", "of", "dns.blocked", "key", name, "count",
-					json_integer_value(times)));
+			      json_pack("{ss sO sO sO}", "of", "dns.blocked", "key",
+					json_array_get(before, 0), "type",
+					json_array_get(before, 1), "count", times));
 	}
 	json_object_clear(e->lookups);
 	if (e->more_lookups)

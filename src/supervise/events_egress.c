@@ -128,6 +128,13 @@ static void add_agent(json_t *o, const struct egress_event *ev)
 	json_object_set_new(o, "outcome", json_string(outcomes[ev->outcome]));
 }
 
+static void add_lookup(json_t *o, const struct egress_event *ev)
+{
+	events_text(o, "name", ev->host, sizeof(ev->host));
+	if (ev->query)
+		json_object_set_new(o, "type", json_integer(ev->query));
+}
+
 static void add_to_log(struct events *e, const struct policy_network *n,
 		       const struct egress_event *ev, const char *program)
 {
@@ -136,7 +143,7 @@ static void add_to_log(struct events *e, const struct policy_network *n,
 	if (ev->count > 1)
 		json_object_set_new(body, "count", json_integer((json_int_t)ev->count));
 	if (ev->what == EGRESS_LOOKUP)
-		events_text(body, "name", ev->host, sizeof(ev->host));
+		add_lookup(body, ev);
 	else if (ev->what == EGRESS_AGENT_USE)
 		add_agent(body, ev);
 	else
@@ -178,7 +185,6 @@ static void add_blocked(struct events *e, const struct policy_network *n,
 	bool lookup = ev->what == EGRESS_LOOKUP;
 	int kind = lookup ? EVENTS_DNS : EVENTS_EGRESS;
 	json_t *entry = json_object();
-	uint64_t before;
 
 	json_object_set_new(entry, "kind",
 			    json_string(lookup				     ? "dns"
@@ -209,13 +215,14 @@ static void add_blocked(struct events *e, const struct policy_network *n,
 		str_escape(&key, ev->sni, strlen(ev->sni));
 		str_escape(&key, ev->path, strlen(ev->path));
 	}
-	before = events_listed(e, key.data);
-	if (before == 0 && e->listed[kind] == EVENTS_MAX_LIST) {
+	if (!json_object_get(e->keys, key.data) && e->listed[kind] == EVENTS_MAX_LIST) {
 		e->others[kind] += ev->count;
 		json_decref(entry);
 		return;
 	}
-	events_list(e, kind, key.data, entry, before + ev->count);
+	events_list(e, kind, key.data, entry,
+		    lookup ? events_lookups(e, key.data, ev->query, ev->count)
+			   : events_listed(e, key.data) + ev->count);
 }
 
 static void count(json_t *o, const char *key, uint64_t more)

@@ -15,7 +15,8 @@ struct events {
 	json_t *blocked; /* array of objects; the key that makes them alike is "key" until the end
 			  */
 	json_t *keys;	 /* key -> index */
-	json_t *lookups; /* name -> times asked beyond the first */
+	json_t *lookups; /* a name and a type -> [name, type, times asked beyond the first] */
+	json_t *asked;	 /* a key of names in the list -> times by type of record */
 	uint64_t more_lookups;
 	size_t listed[EVENTS_KINDS];
 	uint64_t unlisted;
@@ -35,5 +36,8 @@ void events_text(json_t *o, const char *key, const char *s, size_t max);
 void events_remedy(json_t *o, const struct policy_network *n, const struct network_attempt *a);
 /* One line of the result's list, which is taken: count is all so far of its key. */
 void events_list(struct events *e, int kind, const char *key, json_t *entry, uint64_t count);
+/* How often a name was looked up, with `more` questions of this type: who wants both kinds of
+ * address asks twice at once, so it is the type that was asked for most. */
+uint64_t events_lookups(struct events *e, const char *key, unsigned type, uint64_t more);
 /* What its key stands at so far. */
 uint64_t events_listed(const struct events *e, const char *key);

@@ -129,9 +129,24 @@ def told():
                           ("network.blocked", find(r.events, event="network.blocked")), ("the result", r.json["blocked"])):
         check(f"{what} names the program", entries and all(e.get("program", "").startswith("/usr/bin/python3") for e in entries), entries)
     check("address: in the result", find(r.json["blocked"], kind="network", address="8.8.8.8", port=443, errno="EACCES", count=1), r.json["blocked"])
-    check("name: in the result", find(r.json["blocked"], kind="dns", name="evil.example.net"), r.json["blocked"])
+    check("name: in the result, and as one lookup", find(r.json["blocked"], kind="dns", name="evil.example.net", count=1), r.json["blocked"])
+    check("the log has both questions", sorted(e["type"] for e in find(r.events, event="dns.blocked", name="evil.example.net")) == [1, 28], r.events)
     check("port: in the result", find(r.json["blocked"], kind="network", host="www.example.com", port=81, count=1), r.json["blocked"])
     check("nothing that is not so", not find(r.json["blocked"], port=80), r.json["blocked"])
+
+
+@case
+def lookups():
+    """A program asks for both kinds of address at once, and means one thing."""
+    LOOK = "import socket\nfor _ in range({}):\n try: socket.getaddrinfo('evil.example.net', 443{})\n except OSError: pass"
+    for what, network in (("the broker", None), ("the first process", {"rate": "1MiB"})):
+        for times, family, questions in ((30, "", 60), (3, ", socket.AF_INET6", 3), (1, ", socket.AF_INET", 1)):
+            r = run([PYTHON, "-c", LOOK.format(times, family)], network=network)
+            check(f"{what}: {times} lookups are as many", find(r.json["blocked"], kind="dns", count=times), r.json["blocked"])
+            told = [e.get("count", 1) for e in r.events if e["event"] == "dns.blocked" or e["event"] == "events.suppressed"]
+            check("the log counts questions", sum(told) == questions, r.events)
+            p = subprocess.run([pale, "audit", "show", "--blocked", r.json["audit_id"]], env=env, capture_output=True, text=True)
+            check("the log's table counts lookups", re.search(rf"^ +{times}  name +evil.example.net ", p.stdout, re.M), p.stdout)
 
 
 @case
