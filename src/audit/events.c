@@ -36,14 +36,15 @@ const struct audit_event audit_events[] = {
 	 "A name that the policy allows was looked up."},
 	{"network.allowed", "egress", AUDIT_INFO, 0,
 	 "host, address, port, protocol, sni, bytes_out, bytes_in, duration_us, rule, where, "
-	 "program, detail, count",
+	 "program, outcome, detail, count",
 	 "A connection that a rule allows has ended; `address` is the one that was dialled. With "
-	 "`count`, so many alike, with their bytes together."},
+	 "`count`, so many alike, with their bytes together. `outcome` box_ended: it was open when "
+	 "the box ended."},
 	{"network.opened", "egress", AUDIT_INFO, 0, "as network.allowed",
 	 "An allowed connection that goes on; its end is told too."},
 	{"network.request", "egress", AUDIT_INFO, 0,
 	 "host, address, port, protocol, method, path, status, bytes_out, bytes_in, duration_us, "
-	 "rule, where, program, detail, count",
+	 "rule, where, program, outcome, detail, count",
 	 "One HTTP request of a connection that is looked into. Values of secrets are masked."},
 	{"network.inbound", "egress", AUDIT_INFO, 0,
 	 "outcome, port, from, address, protocol, bytes_out, bytes_in, duration_us, detail, count",
@@ -51,7 +52,8 @@ const struct audit_event audit_events[] = {
 	 "`from` "
 	 "says who connected, bytes_out left the box. `outcome`: connected (it has ended), open "
 	 "(for "
-	 "more than ten seconds), unreachable (`detail` says why: ECONNREFUSED, nothing listens), "
+	 "more than ten seconds), box_ended (it was open then), unreachable (`detail` says why: "
+	 "ECONNREFUSED, nothing listens), "
 	 "refused (too many at a time)."},
 	{"ssh.sign", "egress", AUDIT_INFO, 0, "outcome, host, user, key, request, detail, count",
 	 "The box asked the caller's ssh agent to sign a login: at `host`, as `user`, with the key "
@@ -63,8 +65,9 @@ const struct audit_event audit_events[] = {
 	 "or "
 	 "remove keys, to lock it, to be bound to a server that the policy does not name."},
 	{"network.unreachable", "egress", AUDIT_INFO, 0,
-	 "host, address, port, protocol, detail, rule, where, program, count",
-	 "A rule allows it, but the network did not: `detail` says why."},
+	 "host, address, port, protocol, detail, outcome, rule, where, program, count",
+	 "A rule allows it, but the network did not: `detail` says why. `outcome` box_ended: there "
+	 "was no time for it."},
 	{"network.exfiltration", "egress", AUDIT_BLOCKED, 0,
 	 "host, address, port, protocol, method, path, detail, rule, where, program, count",
 	 "The placeholder of a secret was sent where it does not belong; nothing of it left."},

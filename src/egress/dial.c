@@ -371,7 +371,7 @@ static void advance(struct dial *d)
 	struct in6_addr address;
 	int family;
 
-	if (d->finished)
+	if (d->finished || d->e->stopping)
 		return;
 	if (now_us >= d->deadline_us) {
 		if (!d->error && d->running)
@@ -481,7 +481,7 @@ struct dial *dial_start(struct egress *e, const struct dial_target *to, dial_cb 
 		return d;
 	}
 	snprintf(d->host, sizeof(d->host), "%s", to->host);
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2 && !e->stopping; i++)
 		if (resolve_start(e->resolver, d->host, i ? AF_INET : AF_INET6, on_resolved, d,
 				  &d->lookups[i]) < 0) {
 			d->answered[i] = true;

@@ -11,6 +11,9 @@ struct egress {
 	struct event_base *base;
 	struct config *config;
 	unsigned changes;	      /* of the rules: what keeps a rule's index asks anew */
+	bool stopping;		      /* the box has ended: nothing new is dialled */
+	bool cutting;		      /* and what is open still is ended now */
+	uint64_t activity;	      /* of the box's: flows that came, events that were told */
 	int control;		      /* to the supervisor; SOCK_SEQPACKET */
 	int sockets[EGRESS_NSOCKETS]; /* -1: closed, or taken */
 	int route;		      /* route.h */

@@ -68,6 +68,7 @@ static uint32_t kind_hash(const struct egress_event *ev)
 	h = hash(h, &ev->port, sizeof(ev->port));
 	h = hash(h, &ev->protocol, sizeof(ev->protocol));
 	h = hash(h, &ev->query, sizeof(ev->query));
+	h = hash(h, &ev->cut, sizeof(ev->cut));
 	h = hash(h, ev->host, strlen(ev->host));
 	h = hash(h, ev->address, strlen(ev->address));
 	h = hash(h, ev->method, strlen(ev->method));
@@ -81,9 +82,9 @@ static bool same_kind(const struct egress_event *a, const struct egress_event *b
 {
 	return a->outcome == b->outcome && a->what == b->what && a->rule == b->rule &&
 	       a->port == b->port && a->protocol == b->protocol && a->query == b->query &&
-	       strcmp(a->host, b->host) == 0 && strcmp(a->address, b->address) == 0 &&
-	       strcmp(a->method, b->method) == 0 && strcmp(a->path, b->path) == 0 &&
-	       strcmp(a->detail, b->detail) == 0 &&
+	       a->cut == b->cut && strcmp(a->host, b->host) == 0 &&
+	       strcmp(a->address, b->address) == 0 && strcmp(a->method, b->method) == 0 &&
+	       strcmp(a->path, b->path) == 0 && strcmp(a->detail, b->detail) == 0 &&
 	       (a->what != EGRESS_AGENT_USE || strcmp(a->sni, b->sni) == 0);
 }
 
@@ -165,6 +166,7 @@ void event_tell(struct egress *e, const struct egress_event *told)
 	uint64_t now_us = clock_mono_us();
 	struct kind *k;
 
+	e->activity++;
 	if (!ev.count)
 		ev.count = 1;
 	/* The table is kept a quarter free of kinds in full detail, so that the coarser ones find

@@ -43,6 +43,7 @@ static void tell(struct flow *f, enum egress_outcome outcome, const char *detail
 		.bytes_out = f->door == FLOW_INBOUND ? f->bytes_in : f->bytes_out,
 		.bytes_in = f->door == FLOW_INBOUND ? f->bytes_out : f->bytes_in,
 		.duration_us = clock_mono_us() - f->started_us,
+		.cut = f->e->cutting && outcome != EGRESS_BLOCKED,
 	};
 
 	EVENT_TEXT(ev.host, f->host);
@@ -143,6 +144,7 @@ struct flow *flow_new(struct egress *e, int client, enum flow_door door)
 	f->started_us = clock_mono_us();
 	TAILQ_INSERT_TAIL(&v->all, f, entry);
 	v->n++;
+	e->activity++;
 	wake(v);
 	return f;
 }
@@ -180,6 +182,25 @@ struct network_answer flow_ask(const struct flow *f, enum network_protocol proto
 	};
 
 	return network_ask(f->e->config->network, &ask);
+}
+
+bool flow_any_allowed(const struct flow *f, struct network_answer *ret)
+{
+	static const enum network_protocol all[] = {NETWORK_TCP, NETWORK_TLS, NETWORK_HTTP};
+	struct network_answer last = {.rule = -1};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		struct network_answer said = flow_ask(f, all[i]);
+
+		if (said.allowed) {
+			*ret = said;
+			return true;
+		}
+		if (said.rule >= 0)
+			last = said;
+	}
+	*ret = last;
+	return false;
 }
 
 bool flow_covered(struct flow *f)
@@ -257,12 +278,26 @@ void flows_recheck(struct egress *e)
 	}
 }
 
+/* What nobody has decided about yet may be what no rule allows: that was tried all the same. */
+static bool is_refused(struct flow *f, struct network_answer *ret)
+{
+	if (f->dialled[0] || f->door == FLOW_INBOUND || f->door == FLOW_UDP ||
+	    (!f->host[0] && !f->family))
+		return false;
+	return !flow_any_allowed(f, ret);
+}
+
 void flows_stop(struct egress *e)
 {
+	e->cutting = true;
 	while (!TAILQ_EMPTY(&e->flows->all)) {
 		struct flow *f = TAILQ_FIRST(&e->flows->all);
+		struct network_answer said;
 
 		drop(f);
-		flow_end(f, f->dialled[0] ? EGRESS_ALLOWED : EGRESS_UNREACHABLE, "the box ended");
+		if (is_refused(f, &said))
+			flow_refuse(f, said.rule, NULL);
+		else
+			flow_end(f, f->dialled[0] ? EGRESS_ALLOWED : EGRESS_UNREACHABLE, NULL);
 	}
 }

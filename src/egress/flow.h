@@ -74,6 +74,10 @@ void flow_end(struct flow *f, enum egress_outcome outcome, const char *detail);
 bool flow_covered(struct flow *f);
 struct network_answer flow_ask(const struct flow *f, enum network_protocol protocol);
 
+/* Do the rules allow anything over TCP to where it goes? *ret: the answer that does, or the last
+ * that names a rule. */
+bool flow_any_allowed(const struct flow *f, struct network_answer *ret);
+
 /* Tells EGRESS_BLOCKED by this rule and resets the connection. inspect.h has the refusals in
  * words. */
 void flow_refuse(struct flow *f, int rule, const char *detail);

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "egress/accept.h"
 #include "egress/agent.h"
@@ -32,8 +33,9 @@
 #include "egress/synthetic.h"
 #include "egress/udp.h"
 
-#define STAGE	"egress"
-#define CONTROL 0
+#define STAGE	 "egress"
+#define CONTROL	 0
+#define DRAIN_MS 100 /* at most; the caller waits for the end */
 
 static int say(enum egress_kind kind, const char *text)
 {
@@ -227,7 +229,10 @@ static int hear(struct egress *e, const struct egress_message *m, struct passed 
 		inbound_connected(e->inbound, m->value, m->connect.error,
 				  n ? take_fd(&passed->fds[0]) : -1);
 		return 0;
-	case EGRESS_STOP: event_base_loopbreak(e->base); return 0;
+	case EGRESS_STOP:
+		e->stopping = true;
+		event_base_loopbreak(e->base);
+		return 0;
 	default: return -EPROTO;
 	}
 }
@@ -248,8 +253,25 @@ static void on_control(evutil_socket_t fd, short what, void *arg)
 		_exit(1);
 }
 
+/* What the box did just before its end is still in its sockets: connections that nobody has taken,
+ * names, last bytes, and that it closed them. It is gone, so there is no more to come than what is
+ * there; a look at the loop that finds nothing new twice has found all. */
+static void drain(struct egress *e)
+{
+	uint64_t until_us = clock_mono_us() + DRAIN_MS * 1000, before;
+
+	for (int quiet = 0; quiet < 2 && clock_mono_us() < until_us;) {
+		before = e->activity;
+		if (event_base_loop(e->base, EVLOOP_NONBLOCK) != 0)
+			return;
+		quiet = e->activity == before ? quiet + 1 : 0;
+	}
+}
+
 static void stop(struct egress *e)
 {
+	if (e->stopping)
+		drain(e);
 	flows_stop(e);
 	events_flush(e);
 	linger_stop(e);

@@ -63,32 +63,13 @@ static void drop(struct flow *f)
 	shake_free(f->carried);
 }
 
-static bool any_allowed(const struct flow *f, struct network_answer *ret_last)
-{
-	static const enum network_protocol all[] = {NETWORK_TCP, NETWORK_TLS, NETWORK_HTTP};
-	struct network_answer last = {.rule = -1};
-
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
-		struct network_answer said = flow_ask(f, all[i]);
-
-		if (said.allowed) {
-			*ret_last = said;
-			return true;
-		}
-		if (said.rule >= 0)
-			last = said;
-	}
-	*ret_last = last;
-	return false;
-}
-
 static bool covered(struct flow *f)
 {
 	struct network_answer said;
 
 	if (!f->host[0] && !f->family)
 		return true;
-	if (!any_allowed(f, &said))
+	if (!flow_any_allowed(f, &said))
 		return false;
 	f->rule = said.rule;
 	return true;
@@ -208,7 +189,7 @@ static void on_target(struct shake *s, const struct proxy_target *t)
 		refuse(s, -1, "this address stands for no name");
 		return;
 	}
-	if (!any_allowed(f, &said)) {
+	if (!flow_any_allowed(f, &said)) {
 		refuse(s, said.rule, NULL);
 		return;
 	}

@@ -102,6 +102,7 @@ struct egress_event {
 				       supervisor knows the program; 0: not known */
 	uint8_t unfit;		    /* 1: blocked for `address` alone, where the host leads, or that
 				       a rule has only among others */
+	uint8_t cut;		    /* 1: it was open when the box ended */
 	uint16_t status;	    /* EGRESS_REQUEST: of the answer; 0: none */
 	uint16_t query;		    /* EGRESS_LOOKUP: the type of record that was asked for */
 	uint64_t bytes_out, bytes_in;

@@ -299,7 +299,7 @@ static bool event_sane(const struct broker *b, const struct egress_event *ev)
 	       ev->duration_us <= INT64_MAX && ev->rule >= -1 &&
 	       (ev->rule < 0 || (size_t)ev->rule < b->most_rules) &&
 	       (ev->protocol & (ev->protocol - 1)) == 0 && ev->protocol <= NETWORK_UDP &&
-	       ev->unfit <= 1 && ends(ev->host, sizeof(ev->host)) &&
+	       ev->unfit <= 1 && ev->cut <= 1 && ends(ev->host, sizeof(ev->host)) &&
 	       ends(ev->address, sizeof(ev->address)) && ends(ev->sni, sizeof(ev->sni)) &&
 	       ends(ev->method, sizeof(ev->method)) && ends(ev->path, sizeof(ev->path)) &&
 	       ends(ev->detail, sizeof(ev->detail));

@@ -99,10 +99,13 @@ static void add_flow(json_t *o, const struct egress_event *ev)
 	/* A connection from outside comes from somebody, and nobody's rule decides about it. */
 	if (ev->what == EGRESS_INBOUND) {
 		events_text(o, "from", ev->sni, sizeof(ev->sni));
-		json_object_set_new(o, "outcome", json_string(inbound_outcome(ev)));
+		json_object_set_new(o, "outcome",
+				    json_string(ev->cut ? "box_ended" : inbound_outcome(ev)));
 	} else if (strcmp(ev->sni, ev->host) != 0) {
 		events_text(o, "sni", ev->sni, sizeof(ev->sni));
 	}
+	if (ev->cut && ev->what != EGRESS_INBOUND)
+		json_object_set_new(o, "outcome", json_string("box_ended"));
 	if (ev->status)
 		json_object_set_new(o, "status", json_integer(ev->status));
 	if (ev->bytes_out || ev->bytes_in) {
@@ -271,9 +274,13 @@ static json_t *used_entry(struct events *e, const struct policy_network *n,
 static void add_used(struct events *e, const struct policy_network *n,
 		     const struct egress_event *ev)
 {
-	json_t *entry = used_entry(e, n, ev);
 	bool failed = ev->outcome == EGRESS_UNREACHABLE;
+	json_t *entry;
 
+	/* There was no time for it: nothing is wrong with the network. */
+	if (failed && ev->cut)
+		return;
+	entry = used_entry(e, n, ev);
 	/* The last reason: the program itself often sees no more than a reset. */
 	if (failed && entry)
 		events_text(entry, "detail", ev->detail, sizeof(ev->detail));
@@ -292,6 +299,8 @@ static void add_used(struct events *e, const struct policy_network *n,
 	if (!entry)
 		return;
 	count(entry, failed ? "failed" : "connections", ev->count);
+	if (ev->cut)
+		count(entry, "box_ended", ev->count);
 	count(entry, "bytes_out", ev->bytes_out);
 	count(entry, "bytes_in", ev->bytes_in);
 }

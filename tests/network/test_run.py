@@ -150,6 +150,59 @@ def lookups():
 
 
 @case
+def open_at_the_end():
+    """What is open when the box ends is told, with its bytes; so is what it did last."""
+    hold = """
+import os, socket, sys
+s = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+s.sendall(b"GET /hold/4 HTTP/1.1\\r\\nHost: www.example.com\\r\\n\\r\\n")
+while b"begun" not in s.recv(1000): pass
+os._exit(0)
+"""
+    for what, host, port, event in (("raw", "93.184.216.10", "8080", "network.allowed"), ("a request", "www.example.com", "80", "network.request")):
+        r = run([PYTHON, "-c", hold, host, port])
+        e = find(r.events, event=event, outcome="box_ended", port=int(port))
+        check(f"{what}: told with its bytes", len(e) == 1 and e[0]["bytes_in"] >= 6 and e[0]["address"] and "detail" not in e[0], r.events)
+        e = find(r.events, event="network.allowed", outcome="box_ended")
+        check("the connection too", len(e) == 1 and e[0]["bytes_out"] > 20, r.events)
+        check("the result says how many were", [(u["connections"], u["box_ended"]) for u in r.json["network"]["used"]] == [(1, 1)], r.json["network"])
+    r = run(attempts("www.example.com:80"))
+    check("one that was over is not among them", r.json["network"]["connections"] == 1 and "box_ended" not in json.dumps([r.json, r.events]), r.events)
+    nowhere = {"allow": [{"address": "2606:2800:dead::1", "port": 80, "protocol": "tcp"}]}
+    dialling = [PYTHON, "-c", "import socket, time; s = socket.create_connection(('2606:2800:dead::1', 80)); time.sleep(0.2)"]
+    r = run(dialling, network=nowhere)
+    check("one that was being made still", find(r.events, event="network.unreachable", outcome="box_ended") and not r.json["network"]["used"], r.events)
+    check("of which nobody says that the network failed", "not reached" not in run(dialling, network=nowhere, flags=()).err, r.err)
+    # The broker stands still while the box makes its last connections, and ends.
+    last = """
+import os, socket, sys
+where = [socket.gethostbyname("www.example.com"), "93.184.216.10"]
+print("ready", flush=True)
+sys.stdin.readline()
+for i in range(100):
+    for address, port in zip(where, (81, 8080)):
+        s = socket.create_connection((address, port))
+        s.sendall(b"GET / HTTP/1.0\\r\\n\\r\\n")
+os._exit(0)
+"""
+    p = subprocess.Popen([pale, "run", "-p", policy({"allow": ALLOW}), "--", PYTHON, "-c", last], env=env, cwd=world.place,
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    p.stdout.readline()
+    stopped = brokers(p.pid)
+    os.kill(stopped[0], signal.SIGSTOP)
+    p.stdin.write(b"\n")
+    p.stdin.flush()
+    time.sleep(0.7)
+    os.kill(stopped[0], signal.SIGCONT)
+    p.communicate(timeout=20)
+    shown = subprocess.run([pale, "audit", "show", "--json"], env=env, capture_output=True, text=True)
+    events = [json.loads(line) for line in shown.stdout.splitlines()]
+    count = {name: sum(e.get("count", 1) for e in find(events, event=name)) for name in ("network.allowed", "network.unreachable", "network.blocked")}
+    check("connections that it made last, and that nobody had taken yet", count["network.allowed"] + count["network.unreachable"] == 100, events)
+    check("refused ones too", count["network.blocked"] == 100, events)
+
+
+@case
 def lost_datagrams():
     """To a port of an allowed name that no rule for udp has: nobody is there to answer, so the call says it."""
     r = run([PYTHON, "-c", """

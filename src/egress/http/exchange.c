@@ -427,6 +427,7 @@ void exchange_tell(struct carry *y, struct exchange *x)
 		EVENT_TEXT(ev.address, whom);
 	else
 		EVENT_TEXT(ev.host, whom);
+	ev.cut = y->f->e->cutting && ev.outcome == EGRESS_ALLOWED;
 	ev.unfit = y->server_failed && ev.outcome == EGRESS_BLOCKED && x->verdict.status == 502 &&
 		   y->f->unfit[0];
 	if (!x->verdict.status || ev.unfit)

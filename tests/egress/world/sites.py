@@ -10,6 +10,7 @@ import os
 import subprocess
 import tarfile
 import threading
+import time
 import zipfile
 from urllib.parse import parse_qs, urlsplit
 
@@ -58,6 +59,12 @@ def module_zip(path, version):
     return out.getvalue()
 
 
+def held(seconds):
+    yield b"begun\n"
+    time.sleep(seconds)
+    yield b"over\n"
+
+
 class Sites:
     def __init__(self, world, record):
         self.world, self.record = world, record
@@ -97,6 +104,8 @@ class Sites:
                 return Response(200, b"x" * int(n), "application/octet-stream")
             case ["stream", n]:
                 return Response(200, chunks=[b"line %d\n" % i for i in range(int(n))], trailers=[("x-check", "done")])
+            case ["hold", seconds]:  # begins, and goes on later
+                return Response(200, chunks=held(float(seconds)))
             case ["split-secret"]:  # in pieces, so that a filter that looks at one at a time sees neither
                 text = (r.header("authorization") or "").encode()
                 return Response(200, chunks=[text[i:i + 3] for i in range(0, len(text), 3)])
