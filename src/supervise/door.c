@@ -11,12 +11,18 @@
 #include <string.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "audit/audit.h"
 #include "base/fd.h"
 #include "base/str.h"
 #include "supervise/runtime.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* 6.5 */
+#endif
 
 #define STAGE	    "supervise"
 #define PROGRESS_S  10 /* a line that was begun, or an answer, has to get on within this time */
@@ -343,21 +349,43 @@ static bool is_outside(pid_t pid)
 	return *numbers && !strpbrk(numbers, "\t ");
 }
 
+/* A descriptor of the process itself, whose number another one cannot have while it is there;
+ * -ENOPROTOOPT: the kernel is older than 6.5. */
+static int open_peer(int fd)
+{
+	socklen_t len = sizeof(int);
+	int pidfd;
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len) < 0 ? -errno : pidfd;
+}
+
+/* EPERM: it is there, and another's. */
+static bool is_there(int pidfd)
+{
+	return syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) == 0 || errno == EPERM;
+}
+
 /* Why it may not come in; NULL: it may. */
 static const char *refusal(int fd, struct live_who *ret)
 {
+	_cleanup_close_ int process = -1;
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
+	bool outside;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
 		return "it cannot be told who it is";
 	ret->uid = peer.uid;
 	ret->pid = peer.pid;
-	/* Its name is for the log only; the number may have gone to another by now. */
+	process = open_peer(fd);
 	read_program(peer.pid, ret->program);
+	outside = is_outside(peer.pid);
 	if (peer.uid != geteuid() && peer.uid != 0)
 		return "it is another user's box";
-	if (!is_outside(peer.pid))
+	/* What was read of the number is another's if its process is gone. */
+	if (process != -ENOPROTOOPT && (process < 0 || !is_there(process)))
+		return "it is gone";
+	if (!outside)
 		return "it comes from within a container or a box";
 	return NULL;
 }

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <linux/sched.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <cmocka.h>
@@ -19,6 +21,10 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "supervise/runtime.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
 
 static char root[64];
 
@@ -737,15 +743,69 @@ static void test_from_within(void **state)
 	expect_text(json_string_value(json_object_get(t.refused, "why")), "box");
 }
 
+/* A process with a number of our choice. */
+static pid_t fork_as(pid_t number)
+{
+	struct clone_args how = {
+		.exit_signal = SIGCHLD, .set_tid = (uint64_t)(uintptr_t)&number, .set_tid_size = 1};
+
+	return (pid_t)syscall(SYS_clone3, &how, sizeof(how));
+}
+
+/* Who connected is gone, and its number is that of a process which might have come in. */
+static void test_number_of_another(void **state)
+{
+	_cleanup_close_ int dir = open_place(), fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	_cleanup_free_ char *line = NULL;
+	pid_t first, second;
+	_cleanup_close_ int pidfd = -1;
+	socklen_t len = sizeof(pidfd);
+	int status;
+
+	(void)state;
+	runtime_socket_name(dir, at.sun_path);
+	first = fork();
+	if (first == 0)
+		_exit(connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0);
+	assert_int_equal(waitpid(first, &status, 0), first);
+	assert_int_equal(status, 0);
+	second = fork_as(first);
+	if (second == 0) {
+		pause();
+		_exit(0);
+	}
+	if (second < 0 ||
+	    (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len) < 0 && errno == ENOPROTOOPT)) {
+		print_message("# SKIP a number of another's: no such number, or an old kernel\n");
+		if (second > 0) {
+			kill(second, SIGKILL);
+			waitpid(second, NULL, 0);
+		}
+		skip();
+	}
+	assert_int_equal(second, first);
+	say(fd, "{\"pale\":1,\"id\":1,\"command\":\"info\"}\n");
+	line = hear(fd);
+	kill(second, SIGKILL);
+	waitpid(second, NULL, 0);
+	assert_non_null(line);
+	expect_text(line, "\"refused\"");
+	expect_text(json_string_value(json_object_get(t.refused, "why")), "gone");
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		T(test_other_user), /* takes root to become one */
-		T(test_info),	     T(test_malformed), T(test_long_line), T(test_pieces),
-		T(test_change),	     T(test_covered),	T(test_log_fails), T(test_gone),
-		T(test_ending),	     T(test_counters),	T(test_many),	   T(test_never_reads),
-		T(test_from_within),
+		T(test_info),	     T(test_malformed),
+		T(test_long_line),   T(test_pieces),
+		T(test_change),	     T(test_covered),
+		T(test_log_fails),   T(test_gone),
+		T(test_ending),	     T(test_counters),
+		T(test_many),	     T(test_never_reads),
+		T(test_from_within), T(test_number_of_another),
 	};
 	size_t from = geteuid() == 0 ? 0 : 1;
 
