@@ -104,9 +104,16 @@ int cli_session_print_json(json_t *o)
 
 void cli_print_escaped(FILE *f, const char *text)
 {
-	_cleanup_buf_ struct buf b = BUF_INIT(65536);
+	while (*text) {
+		_cleanup_buf_ struct buf b = BUF_INIT(4 << 20);
+		size_t len = strcspn(text, "\"\\");
 
-	str_escape(&b, text, strlen(text));
-	if (b.data)
-		fputs(b.data, f);
+		/* Not between quotes, these are what they are. */
+		str_escape(&b, text, len);
+		if (b.data)
+			fputs(b.data, f);
+		text += len;
+		if (*text)
+			fputc(*text++, f);
+	}
 }
