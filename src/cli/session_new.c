@@ -20,7 +20,7 @@ enum {
 };
 static const struct cli_option options[] = {
 	{OPT_NAME, 'n', "name", "NAME",
-	 "by which it can be called: letters, digits, `_`, `-` and `.`", "any"},
+	 "by which it can be called: letters, digits, `.`, `_` and `-`", "any"},
 	{OPT_KERNEL, 'k', "kernel", "KERNEL", "the interpreter (default: python)",
 	 "key:session.kernel"},
 	{OPT_IMPORT, 0, "import", "MODULE[,MODULE...]",
