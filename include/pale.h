@@ -342,6 +342,12 @@ struct pale_session_options {
 	const char *cwd;  /* as in struct pale_command */
 	char *const *env; /* likewise */
 	const struct pale_policy *base_policy; /* as in struct pale_run_options */
+	enum {
+		PALE_POOL_IF_ANY,
+		PALE_POOL_NEVER,
+		PALE_POOL_ONLY
+	} pool; /* whether it may, or has
+		 * to, come from a pool */
 };
 /* Starts one and waits until it is ready. ret: the id of its run. PALE_E_CONFLICT: the name is
  * taken; PALE_E_SYSTEM: the kernel ended before it was ready, and the message has what it said. */
@@ -354,6 +360,12 @@ PALE_EXPORT int pale_session_new(const struct pale_policy *policy,
 struct pale_session;
 /* ref: a name, an id, a unique beginning of one, "last", or NULL: the only one. */
 PALE_EXPORT int pale_session_open(const char *ref, struct pale_session **ret, struct pale_err *err);
+/* pale_session_new() and pale_session_open() in one. */
+PALE_EXPORT int pale_session_start(const struct pale_policy *policy,
+				   const struct pale_session_options *options,
+				   struct pale_session **ret, struct pale_err *err);
+/* Whether it came from a pool. */
+PALE_EXPORT bool pale_session_warm(const struct pale_session *s);
 PALE_EXPORT void pale_session_close(struct pale_session *s);
 PALE_EXPORT const char *pale_session_id(const struct pale_session *s);
 
@@ -367,16 +379,10 @@ struct pale_exec_options {
 	/* Told once, before any event: the number of the execution. */
 	void (*on_id)(void *arg, uint32_t execution);
 	void *arg;
-	/* Called whenever wake_fd polls readable while the supervisor is waited for: a signalfd, a
-	 * terminal, an epoll descriptor of several. It may speak to the session over another
-	 * connection (to interrupt, to answer what the code asks for). Returns not 0 to leave, as
-	 * on_event does. NULL: nothing else is looked at. */
-	int (*on_wake)(void *arg);
-	int wake_fd; /* borrowed */
 };
 /* Executes code and waits for its end, however that comes. ret: the result as a JSON object
  * (outcome, how, state, status, wall_ms, ..., and `events` if on_event is NULL), to be freed; NULL
- * after on_event or on_wake has left. PALE_E_NOTFOUND: the box ended meanwhile. */
+ * after on_event has left. PALE_E_NOTFOUND: the box ended meanwhile. */
 PALE_EXPORT int pale_session_exec(struct pale_session *s, const char *code, size_t len,
 				  const struct pale_exec_options *options, char **ret,
 				  struct pale_err *err);
@@ -392,6 +398,27 @@ PALE_EXPORT int pale_session_call(struct pale_session *s, const char *command,
 /* The sessions that run: calls fn with the answer to `info` of each (JSON), newest last. */
 PALE_EXPORT int pale_session_list(void (*fn)(void *arg, const char *json), void *arg,
 				  struct pale_err *err);
+
+/* A pool: a process that holds sessions of one policy ready, so that pale_session_new() with that
+ * very policy takes one of them, in less than a millisecond. Each is used once. Its policy names no
+ * files of the host, no secrets and no published ports: they would be those of an earlier time. */
+struct pale_pool_options {
+	size_t size;	/* sizeof(struct pale_pool_options) */
+	unsigned boxes; /* that are held ready, 1 to 256 */
+	const char *cwd;
+	char *const *env;
+	const struct pale_policy *base_policy;
+};
+/* Starts one and waits until it is ready; it then runs until it is stopped. PALE_E_CONFLICT: there
+ * is one of this policy. */
+PALE_EXPORT int pale_pool_start(const struct pale_policy *policy,
+				const struct pale_pool_options *options, struct pale_err *err);
+/* Calls fn with {key, policy, size, ready, building, claimed, pid} of each. */
+PALE_EXPORT int pale_pool_list(void (*fn)(void *arg, const char *json), void *arg,
+			       struct pale_err *err);
+/* Stops those whose key begins so (NULL: all of them): how many. Sessions that were taken go on.
+ * PALE_E_NOTFOUND: none does. */
+PALE_EXPORT int pale_pool_stop(const char *key, struct pale_err *err);
 
 /* --- the audit log ----------------------------------------------------------------------- */
 

@@ -57,27 +57,26 @@ int api_run_here(const struct pale_policy *policy, const struct plan_request *re
 		 const struct pale_run_options *options, const struct supervise_session *session,
 		 int control, int caller_pidfd, void (*on_id)(void *arg, const char *id),
 		 struct pale_result **ret, struct pale_err *err) _must_check_;
-/* pale_box_start(), also of a session (with a name, or NULL). */
+/* pale_box_start(), also of a session (with a name, or NULL), or of a pool of so many. */
 int api_box_start(const struct pale_policy *policy, const struct pale_command *command,
-		  const struct pale_run_options *options, bool session, const char *name,
-		  struct pale_box **ret, struct pale_err *err) _must_check_;
+		  const struct pale_run_options *options, bool session, unsigned pool,
+		  const char *name, struct pale_box **ret, struct pale_err *err) _must_check_;
 /* Waits until the session is ready, and on its own: 1; 0: it ended before (pale_box_wait() has the
  * result); or a negative code. */
 int api_box_ready(struct pale_box *box, struct pale_err *err) _must_check_;
 
+/* Holds `size` sessions ready, in this process, until told to stop; ready() is called when they are
+ * for the first time. 1: in one of its forks, whose box has ended. */
+int api_pool_here(const struct pale_policy *policy, const struct plan_request *request,
+		  const struct pale_run_options *options, unsigned size, void (*ready)(void *arg),
+		  struct pale_err *err) _must_check_;
+
 /* A connection to a box's door: a descriptor. */
 int api_door_open(const char *id, struct pale_err *err) _must_check_;
-/* What is looked at while an answer is waited for. */
-struct api_wake {
-	int fd;
-	int (*fn)(void *arg); /* called while fd polls readable; not 0: enough */
-	void *arg;
-};
 /* One request there; the answer may take timeout_s seconds. arguments are stolen; *ret is a new
- * reference. wake may be NULL. 1: wake->fn had enough; the connection is then of no use any more,
- * as after a failure of another code than the answer's. */
+ * reference. */
 int api_door_ask(int fd, const char *id, const char *command, json_t *arguments, unsigned timeout_s,
-		 const struct api_wake *wake, json_t **ret, struct pale_err *err) _must_check_;
+		 json_t **ret, struct pale_err *err) _must_check_;
 /* The id that a reference means: of a session's name, too. */
 int api_box_find(const char *ref, bool session, char ret[static PALE_ID_SIZE],
 		 struct pale_err *err) _must_check_;

@@ -210,10 +210,11 @@ static int add_secrets(const struct policy_network *network, int *fds, size_t *n
 }
 
 static int start(struct pale_box *box, const struct policy_network *network, int request,
-		 int theirs, uint32_t flags, struct pale_err *err)
+		 int theirs, uint32_t flags, unsigned pool, struct pale_err *err)
 {
 	const struct pale_run_options *o = &box->options;
-	struct wire_packet p = {.magic = WIRE_MAGIC, .version = WIRE_VERSION, .kind = WIRE_RUN};
+	struct wire_packet p = {
+		.magic = WIRE_MAGIC, .version = WIRE_VERSION, .kind = WIRE_RUN, .value = pool};
 	_cleanup_close_ int made_out = -1, made_err = -1;
 	int out = o->use_fds ? o->out : -1, errors = o->use_fds ? o->err : -1;
 	int fds[WIRE_MAX_FDS] = {request};
@@ -267,8 +268,8 @@ static int start(struct pale_box *box, const struct policy_network *network, int
 }
 
 int api_box_start(const struct pale_policy *policy, const struct pale_command *command,
-		  const struct pale_run_options *options, bool session, const char *name,
-		  struct pale_box **ret, struct pale_err *err)
+		  const struct pale_run_options *options, bool session, unsigned pool,
+		  const char *name, struct pale_box **ret, struct pale_err *err)
 {
 	_cleanup_close_ int request = -1, theirs = -1;
 	_cleanup_free_ char *cwd = NULL;
@@ -301,7 +302,9 @@ int api_box_start(const struct pale_policy *policy, const struct pale_command *c
 	}
 	if (r >= 0)
 		r = start(box, &policy->model->network, request, theirs,
-			  (q.tty ? WIRE_TTY : 0U) | (session ? WIRE_SESSION : 0U), err);
+			  (q.tty ? WIRE_TTY : 0U) | (session ? WIRE_SESSION : 0U) |
+				  (pool ? WIRE_POOL : 0U),
+			  pool, err);
 	if (r < 0) {
 		pale_box_free(box);
 		return r;
@@ -315,7 +318,7 @@ int pale_box_start(const struct pale_policy *policy, const struct pale_command *
 		   struct pale_err *err)
 {
 	NEED_ERR(err);
-	return api_box_start(policy, command, options, false, NULL, ret, err);
+	return api_box_start(policy, command, options, false, 0, NULL, ret, err);
 }
 
 /* --- watching ----------------------------------------------------------------------------------

@@ -352,6 +352,10 @@ static int serve(int caller, struct pale_err *err)
 	r = api_request(q.policy, &q.command, b.options.ordered, &request, &cwd, err);
 	request.session = p.flags & WIRE_SESSION;
 	session.name = q.session;
+	if (r == 0 && p.flags & WIRE_POOL) {
+		r = api_pool_here(q.policy, &request, &b.options, (unsigned)p.value, on_ready, err);
+		return b.gone || r > 0 ? 0 : r;
+	}
 	if (r == 0)
 		r = api_run_here(q.policy, &request, &b.options, request.session ? &session : NULL,
 				 WIRE_FD, caller, on_id, &result, err);

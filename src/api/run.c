@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "pool/pool.h"
 #include "supervise/supervise.h"
 
 #define STAGE	    "supervise"
@@ -135,6 +136,43 @@ int api_run_here(const struct pale_policy *policy, const struct plan_request *re
 		return r;
 	}
 	return api_result(&result, ret, err);
+}
+
+int api_pool_here(const struct pale_policy *policy, const struct plan_request *request,
+		  const struct pale_run_options *options, unsigned size, void (*ready)(void *arg),
+		  struct pale_err *err)
+{
+	_cleanup_plan_ struct plan *plan = NULL;
+	struct pool_request pool = {
+		.name = pale_policy_name(policy),
+		.size = size,
+		.start = start_body,
+		.start_arg = (void *)(uintptr_t)policy,
+		.ready = ready,
+		.arg = options->arg,
+	};
+	char key[POOL_KEY_SIZE];
+	json_t **notes = NULL;
+	int r = pool_possible(policy->model, err);
+
+	if (r == 0)
+		r = pool_key(policy->model, request->env, key, err);
+	if (r == 0)
+		r = plan_make(request, &plan, err);
+	if (r == 0)
+		r = plan_promise(plan, err);
+	if (r < 0)
+		return r;
+	pool.key = key;
+	pool.plan = plan;
+	if (options->base_policy)
+		notes = widened(options->base_policy, policy);
+	pool.notes = notes;
+	r = pool_run(&pool, err);
+	for (json_t **n = notes; n && *n; n++)
+		json_decref(*n);
+	free(notes);
+	return r;
 }
 
 /* What a run without options is: no input, output kept. */

@@ -8,16 +8,17 @@
 #include "audit/state.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "pool/pool.h"
 #include "supervise/runtime.h"
 #include "supervise/session_name.h"
 
 #define STAGE	"session"
 #define SLACK_S 30 /* for an answer, beyond what it was asked to wait */
-#define LOOK_S	5  /* for a session that is only looked at: one that hangs hides no other */
 #define WAIT_MS 600000
 
 struct pale_session {
 	int fd;
+	bool warm;
 	char id[PALE_ID_SIZE];
 };
 
@@ -49,11 +50,10 @@ static int never_ready(struct pale_box *box, struct pale_err *err)
 	return -(int)err->code;
 }
 
-int pale_session_new(const struct pale_policy *policy, const struct pale_session_options *options,
-		     char ret[PALE_ID_SIZE], struct pale_err *err)
+/* Starts one, whose supervisor is ours for as long as it takes. */
+static int start_cold(const struct pale_policy *policy, const struct pale_session_options *o,
+		      char ret[static PALE_ID_SIZE], struct pale_err *err)
 {
-	NEED_ERR(err);
-	struct pale_session_options o = {0};
 	struct pale_command command = {.size = sizeof(command)};
 	struct pale_run_options run = {.size = sizeof(run),
 				       .use_fds = true,
@@ -63,21 +63,12 @@ int pale_session_new(const struct pale_policy *policy, const struct pale_session
 				       .keep_output = true,
 				       .ordered = true};
 	struct pale_box *box;
-	int r = api_take(&o, sizeof(o), options, "struct pale_session_options", err);
+	int r;
 
-	if (r == 0 && o.name && !session_name_valid(o.name))
-		r = err_set(
-			err, PALE_E_USAGE, STAGE, 0,
-			"%s is no name for a session: at most 64 letters, digits, `_`, `-` and "
-			"`.`, a letter or a digit first, other than `last` and of another length "
-			"than an id",
-			QUOTED(o.name));
-	if (r < 0)
-		return r;
-	command.cwd = o.cwd;
-	command.env = o.env;
-	run.base_policy = o.base_policy;
-	r = api_box_start(policy, &command, &run, true, o.name, &box, err);
+	command.cwd = o->cwd;
+	command.env = o->env;
+	run.base_policy = o->base_policy;
+	r = api_box_start(policy, &command, &run, true, 0, o->name, &box, err);
 	if (r < 0)
 		return r;
 	r = api_box_ready(box, err);
@@ -89,6 +80,93 @@ int pale_session_new(const struct pale_policy *policy, const struct pale_session
 	return r < 0 ? r : 0;
 }
 
+/* From a pool of this policy: a connection. -PALE_E_NOTFOUND: there is none. */
+static int claim(const struct pale_policy *policy, const struct pale_session_options *o,
+		 char ret[static PALE_ID_SIZE], struct pale_err *err)
+{
+	_cleanup_close_ int fd = -1;
+	char key[POOL_KEY_SIZE];
+	json_t *info = NULL, *arguments;
+	const char *id;
+	int r = pool_key(policy->model, o->env ? o->env : environ, key, err);
+
+	if (r < 0)
+		return r;
+	fd = pool_connect(key, err);
+	if (fd < 0)
+		return fd;
+	arguments = o->name ? json_pack("{s:s}", "name", o->name) : json_object();
+	r = api_door_ask(fd, "of the pool", "pool.claim", arguments, SLACK_S, &info, err);
+	id = json_string_value(json_object_get(info, "id"));
+	if (r == 0 && (!id || strlen(id) != PALE_ID_SIZE - 1))
+		r = err_set(err, PALE_E_SYSTEM, STAGE, 0, "the pool gives a box without an id");
+	if (r == 0)
+		memcpy(ret, id, PALE_ID_SIZE);
+	json_decref(info);
+	return r < 0 ? r : take_fd(&fd);
+}
+
+int pale_session_start(const struct pale_policy *policy, const struct pale_session_options *options,
+		       struct pale_session **ret, struct pale_err *err)
+{
+	NEED_ERR(err);
+	struct pale_session_options o = {0};
+	struct pale_session *s;
+	int r = api_take(&o, sizeof(o), options, "struct pale_session_options", err);
+
+	*ret = NULL;
+	if (r == 0 && o.name && !session_name_valid(o.name))
+		r = err_set(
+			err, PALE_E_USAGE, STAGE, 0,
+			"%s is no name for a session: at most 64 letters, digits, `_`, `-` and "
+			"`.`, a letter or a digit first, other than `last` and of another length "
+			"than an id",
+			QUOTED(o.name));
+	if (r < 0)
+		return r;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_nomem(err, STAGE);
+	s->fd = -1;
+	if (o.pool != PALE_POOL_NEVER) {
+		r = s->fd = claim(policy, &o, s->id, err);
+		s->warm = r >= 0;
+	}
+	/* Without one it is made here and now. */
+	if (r == -PALE_E_NOTFOUND && o.pool == PALE_POOL_IF_ANY)
+		r = 0;
+	if (r == 0 && s->fd < 0) {
+		r = start_cold(policy, &o, s->id, err);
+		if (r == 0)
+			r = s->fd = api_door_open(s->id, err);
+	}
+	if (r < 0) {
+		pale_session_close(s);
+		return -(int)err->code;
+	}
+	*ret = s;
+	return 0;
+}
+
+int pale_session_new(const struct pale_policy *policy, const struct pale_session_options *options,
+		     char ret[PALE_ID_SIZE], struct pale_err *err)
+{
+	NEED_ERR(err);
+	struct pale_session *s;
+	int r = pale_session_start(policy, options, &s, err);
+
+	if (r < 0)
+		return r;
+	memcpy(ret, s->id, PALE_ID_SIZE);
+	pale_session_close(s);
+	return 0;
+}
+
+bool pale_session_warm(const struct pale_session *s)
+{
+	return s->warm;
+}
+
 int pale_session_open(const char *ref, struct pale_session **ret, struct pale_err *err)
 {
 	NEED_ERR(err);
@@ -96,14 +174,8 @@ int pale_session_open(const char *ref, struct pale_session **ret, struct pale_er
 	int r;
 
 	*ret = NULL;
-	if (ref && !*ref)
-		r = err_set(err, PALE_E_USAGE, STAGE, 0, "the session's name is empty");
-	else
-		r = s ? 0 : err_nomem(err, STAGE);
-	if (r < 0) {
-		free(s);
-		return r;
-	}
+	if (!s)
+		return err_nomem(err, STAGE);
 	r = api_box_find(ref, true, s->id, err);
 	s->fd = r < 0 ? -1 : api_door_open(s->id, err);
 	if (s->fd < 0) {
@@ -127,27 +199,11 @@ const char *pale_session_id(const struct pale_session *s)
 	return s->id;
 }
 
-/* options: those whose on_wake is to be called meanwhile, or NULL. 1: it leaves. */
 static int call(struct pale_session *s, const char *command, json_t *arguments, uint64_t wait_ms,
-		const struct pale_exec_options *options, json_t **ret, struct pale_err *err)
+		json_t **ret, struct pale_err *err)
 {
-	struct api_wake wake = {0};
-	int r;
-
-	if (options && options->on_wake)
-		wake = (struct api_wake){options->wake_fd, options->on_wake, options->arg};
-	/* Left before its answer came, a connection was of no use any more. */
-	if (s->fd < 0)
-		s->fd = api_door_open(s->id, err);
-	if (s->fd < 0) {
-		json_decref(arguments);
-		return s->fd;
-	}
-	r = api_door_ask(s->fd, s->id, command, arguments, (unsigned)(wait_ms / 1000) + SLACK_S,
-			 wake.fn ? &wake : NULL, ret, err);
-	if (r == 1 || (r < 0 && (err->code == PALE_E_SYSTEM || err->code == PALE_E_NOTFOUND)))
-		close_fd(&s->fd);
-	return r;
+	return api_door_ask(s->fd, s->id, command, arguments, (unsigned)(wait_ms / 1000) + SLACK_S,
+			    ret, err);
 }
 
 int pale_session_call(struct pale_session *s, const char *command, const char *arguments,
@@ -164,7 +220,7 @@ int pale_session_call(struct pale_session *s, const char *command, const char *a
 		json_decref(o);
 		return err_set(err, PALE_E_USAGE, STAGE, 0, "arguments: a JSON object");
 	}
-	r = call(s, command, o, wait_ms, NULL, &result, err);
+	r = call(s, command, o, wait_ms, &result, err);
 	if (r == 0 && ret) {
 		*ret = json_dumps(result, JSON_COMPACT | JSON_ENSURE_ASCII);
 		if (!*ret)
@@ -228,7 +284,7 @@ static int follow(struct pale_session *s, const struct pale_exec_options *o, jso
 
 		json_decref(answer);
 		answer = NULL;
-		r = call(s, "session.output", next, WAIT_MS, o, &answer, err);
+		r = call(s, "session.output", next, WAIT_MS, &answer, err);
 	}
 	json_decref(answer);
 	json_decref(kept);
@@ -258,8 +314,8 @@ int pale_session_exec(struct pale_session *s, const char *code, size_t len,
 				    json_integer((json_int_t)o.timeout_ms));
 	if (arguments && o.rollback)
 		json_object_set_new(arguments, "rollback", json_boolean(o.rollback > 0));
-	r = call(s, "session.exec", arguments, wait_ms, &o, &answer, err);
-	return answer ? follow(s, &o, answer, ret, err) : r < 0 ? r : 0;
+	r = call(s, "session.exec", arguments, wait_ms, &answer, err);
+	return r < 0 ? r : follow(s, &o, answer, ret, err);
 }
 
 int pale_session_follow(struct pale_session *s, uint32_t execution, uint64_t from,
@@ -275,8 +331,8 @@ int pale_session_follow(struct pale_session *s, uint32_t execution, uint64_t fro
 		r = call(s, "session.output",
 			 json_pack("{s:I, s:I}", "execution", (json_int_t)execution, "from",
 				   (json_int_t)from),
-			 0, &o, &answer, err);
-	return answer ? follow(s, &o, answer, ret, err) : r < 0 ? r : 0;
+			 0, &answer, err);
+	return r < 0 ? r : follow(s, &o, answer, ret, err);
 }
 
 int pale_session_list(void (*fn)(void *arg, const char *json), void *arg, struct pale_err *err)
@@ -303,8 +359,8 @@ int pale_session_list(void (*fn)(void *arg, const char *json), void *arg, struct
 		    readlinkat(dir, RUNTIME_LINK, to, sizeof(to)) <= 0)
 			continue;
 		fd = api_door_open(ids[i], &ignored);
-		if (fd < 0 || api_door_ask(fd, ids[i], "info", json_object(), LOOK_S, NULL, &info,
-					   &ignored) < 0)
+		if (fd < 0 ||
+		    api_door_ask(fd, ids[i], "info", json_object(), SLACK_S, &info, &ignored) < 0)
 			continue;
 		if (json_object_get(info, "session")) {
 			_cleanup_free_ char *text =

@@ -44,11 +44,12 @@ enum wire_flag {
 	WIRE_EVENTS = 32,
 	WIRE_TTY = 64,
 	WIRE_SESSION = 128,
+	WIRE_POOL = 256, /* of sessions: value says how many */
 };
 
 struct wire_packet {
 	uint32_t magic, version, kind, flags;
-	uint64_t value; /* WIRE_DROPPED: how many */
+	uint64_t value; /* WIRE_DROPPED, WIRE_RUN with WIRE_POOL: how many */
 	uint32_t len;	/* of the text that follows; 0 with a memfd */
 	uint32_t has_memfd;
 	struct pale_err err; /* WIRE_ERROR, and WIRE_END where Pale failed half-way */

@@ -107,6 +107,8 @@ const struct audit_event audit_events[] = {
 	 "Something the box left was not copied to the host."},
 	{"session.ready", "session", AUDIT_INFO, 0, "name, kernel, language, banner, ready_us",
 	 "The kernel of a session is ready for its first execution."},
+	{"session.claimed", "session", AUDIT_INFO, 0, "name, uid, pid, program",
+	 "A session that was held ready in a pool is somebody's from now on."},
 	{"exec.start", "session", AUDIT_INFO, AUDIT_F_WHOLE, "execution, kernel, code",
 	 "An execution of a session begins: the whole code, on record before it is run (and on "
 	 "disk "

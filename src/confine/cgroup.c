@@ -271,6 +271,29 @@ int cgroup_attach(struct cgroup *g, pid_t pid, struct pale_err *err)
 
 /* ---- watching ---- */
 
+int cgroup_cpu_us(const struct cgroup *g, uint64_t *ret)
+{
+	char buf[1024];
+	ssize_t n;
+
+	if (g->kind == CGROUP_V1) {
+		uint64_t ns;
+		int r = g->of[CGROUP_CPUACCT] < 0
+				? -ENOENT
+				: cgroup_file_u64(g->group[g->of[CGROUP_CPUACCT]].path,
+						  "cpuacct.usage", &ns);
+
+		if (r == 0)
+			*ret = ns / 1000;
+		return r;
+	}
+	n = cgroup_file_read(g->group[0].path, "cpu.stat", buf, sizeof(buf));
+	if (n < 0)
+		return (int)n;
+	*ret = cgroup_key(buf, "usage_usec");
+	return 0;
+}
+
 int cgroup_usage(struct cgroup *g, struct cgroup_usage *ret, struct pale_err *err)
 {
 	int r = g->ops->usage(g, ret, err);

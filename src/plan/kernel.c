@@ -16,12 +16,13 @@ struct plan_kernel {
 	const unsigned char *driver;
 	const unsigned char *host; /* NULL: the interpreter itself is the first process */
 	size_t host_size;
+	const char *warm_up;
 	bool imports; /* its driver can import modules ahead */
 };
 
 static const struct plan_kernel kernels[] = {
 	[KERNEL_PYTHON] = {"python", "python3", KERNEL_DIR "/python.py", kernel_python, NULL, 0,
-			   true},
+			   "None", true},
 };
 
 int kernel_plan(struct plan *p, const struct policy *policy, struct pale_err *err)
@@ -44,6 +45,11 @@ int kernel_plan(struct plan *p, const struct policy *policy, struct pale_err *er
 const char *kernel_name(const struct plan_kernel *k)
 {
 	return k->name;
+}
+
+const char *kernel_warm_up(const struct plan_kernel *k)
+{
+	return k->warm_up;
 }
 
 const char *kernel_program(const struct plan_kernel *k)

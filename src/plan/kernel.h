@@ -12,6 +12,8 @@
 int kernel_plan(struct plan *p, const struct policy *policy, struct pale_err *err) _must_check_;
 /* "python": for people, and at the door. */
 const char *kernel_name(const struct plan_kernel *k);
+/* Code that changes nothing. */
+const char *kernel_warm_up(const struct plan_kernel *k);
 /* The interpreter, to be found like any command of the user's. */
 const char *kernel_program(const struct plan_kernel *k);
 /* The driver's text and its path in the box; NULL: it has none. */

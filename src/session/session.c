@@ -71,12 +71,13 @@ struct session {
 	uint32_t request_id;
 	void *request_client;
 
-	uint32_t undoable; /* the execution that can be undone, or 0 */
-	uint32_t ended_id; /* the last one that ended its interpreter, until a fresh one is there */
-	char note[200];	   /* for the next execution */
+	uint32_t undoable;   /* the execution that can be undone, or 0 */
+	char note[200];	     /* for the next execution */
 	char not_armed[160]; /* why the last one could not be taken back */
 	uint64_t made_us, used_us, cpu_seen_us, frozen_us, timeout_left_us;
 };
+
+static void warmed_up(struct session *s);
 
 static const char *const state_names[] = {"queued", "running", "done"};
 
@@ -324,26 +325,15 @@ static void start_next(struct session *s)
 
 /* ---- executions: their end ---- */
 
-/* The first line of the code that has something. */
-static const char *first_line(const struct execution *x, size_t *ret_len)
-{
-	const char *line = x->code + strspn(x->code, " \t\r\n");
-
-	while (line > x->code && line[-1] != '\n')
-		line--;
-	*ret_len = strcspn(line, "\n");
-	if (*ret_len > CODE_LINE)
-		*ret_len = CODE_LINE;
-	return line;
-}
-
-/* It is enough from now on. */
+/* The first line of the code is enough from now on. */
 static void shorten(struct execution *x)
 {
-	const char *line = first_line(x, &x->code_len);
+	size_t len = strcspn(x->code, "\n");
 
-	memmove(x->code, line, x->code_len);
-	x->code[x->code_len] = '\0';
+	if (len > CODE_LINE)
+		len = CODE_LINE;
+	x->code[len] = '\0';
+	x->code_len = len;
 }
 
 /* how: what it took, or NULL. kept: the session's state now. */
@@ -355,6 +345,11 @@ static void finish(struct session *s, const char *outcome, const char *how, cons
 
 	event_del(s->timeout);
 	event_del(s->grace);
+	if (!x->id) {
+		json_decref(status);
+		warmed_up(s);
+		return;
+	}
 	x->ended_us = clock_mono_us();
 	x->cpu_us = s->config.ops->cpu_us(s->config.arg) - s->cpu_base_us;
 	result = json_pack("{s:I, s:s, s:s?, s:s, s:o, s:I, s:I, s:I, s:I, s:I}", "execution",
@@ -410,8 +405,6 @@ static void take_done(struct session *s, const struct frame *f)
 	}
 	if (f->value == FRAME_ENDED) {
 		s->undoable = 0;
-		s->ended_id = x->id;
-		snprintf(s->not_armed, sizeof(s->not_armed), "the interpreter ended itself");
 	} else if (x->armed) {
 		s->undoable = x->id;
 	} else {
@@ -425,12 +418,8 @@ static void take_done(struct session *s, const struct frame *f)
 /* What ran it is dead, and the kernel is ready again. */
 static void died(struct session *s, const struct frame *f, bool held)
 {
+	bool ours = s->cause != CAUSE_NONE && s->escalated;
 	char text[120];
-	bool ours;
-
-	if ((f->value & 0x7f) == SIGKILL && !s->escalated)
-		s->config.ops->look_at_memory(s->config.arg);
-	ours = s->cause != CAUSE_NONE && s->escalated;
 
 	s->undoable = 0;
 	snprintf(s->not_armed, sizeof(s->not_armed), "it was taken back already");
@@ -471,12 +460,6 @@ static void take_back(struct session *s, const struct frame *f)
 	bool held = frame_key_is(f, "held");
 	uint32_t undone = s->undoable;
 
-	/* That there is a fresh interpreter after one that ended itself was said with its end; the
-	 * next execution may have begun since, and waits for this one. */
-	if (f->id && f->id == s->ended_id) {
-		s->ended_id = 0;
-		return;
-	}
 	if (s->running) {
 		died(s, f, held);
 		return;
@@ -629,21 +612,62 @@ static void check_output(struct session *s)
 
 /* ---- from the kernel ---- */
 
-static void take_ready(struct session *s, const struct frame *f)
+static void tell_ready(struct session *s)
 {
-	if (s->ready)
-		return;
-	s->ready = true;
-	str_escape_into(s->language, sizeof(s->language), f->key, f->key_len);
-	str_escape_into(s->banner, sizeof(s->banner), f->data, f->data_len);
 	if (s->config.ops->log(s->config.arg, "session.ready",
 			       json_pack("{s:s?, s:s, s:s, s:s, s:I}", "name", s->config.name,
 					 "kernel", s->config.kernel, "language", s->language,
 					 "banner", s->banner, "ready_us",
 					 (json_int_t)(clock_mono_us() - s->made_us))) < 0)
 		return;
+	s->ready = true;
 	s->config.ops->ready(s->config.arg);
 	start_next(s);
+}
+
+/* Nobody's execution: not on record, its output nobody's. */
+static bool warm_up(struct session *s)
+{
+	struct execution *x;
+	struct pale_err err;
+
+	if (!s->config.warm_up)
+		return false;
+	x = execution_new(0, 0);
+	if (!x)
+		return false;
+	s->running = x;
+	x->rollback = s->config.rollback;
+	x->state = EXECUTION_RUNNING;
+	s->config.ops->begin(s->config.arg);
+	s->cpu_base_us = s->config.ops->cpu_us(s->config.arg);
+	if (kernel_send(s->kernel,
+			&(struct frame){.kind = FRAME_EXECUTE,
+					.value = x->rollback ? FRAME_ROLLBACK : 0,
+					.data = s->config.warm_up,
+					.data_len = strlen(s->config.warm_up)},
+			&err) < 0)
+		fail(s, &err);
+	return true;
+}
+
+static void warmed_up(struct session *s)
+{
+	execution_free(s->running);
+	s->running = NULL;
+	s->undoable = 0;
+	s->not_armed[0] = '\0';
+	tell_ready(s);
+}
+
+static void take_ready(struct session *s, const struct frame *f)
+{
+	if (s->ready || s->running)
+		return;
+	str_escape_into(s->language, sizeof(s->language), f->key, f->key_len);
+	str_escape_into(s->banner, sizeof(s->banner), f->data, f->data_len);
+	if (!warm_up(s))
+		tell_ready(s);
 }
 
 static void take_started(struct session *s, const struct frame *f)
@@ -1041,16 +1065,16 @@ json_t *session_show(struct session *s, bool all)
 	n++;
 	TAILQ_FOREACH(x, &s->executions, entry)
 	{
-		const char *line;
-		size_t len;
 		json_t *o;
 
 		if (n-- > 100 || !all)
 			continue;
-		line = first_line(x, &len);
 		o = json_pack("{s:I, s:s, s:o, s:I}", "execution", (json_int_t)x->id, "state",
-			      state_names[x->state], "code", execution_text(line, len), "next",
-			      (json_int_t)x->next);
+			      state_names[x->state], "code",
+			      execution_text(x->code, strcspn(x->code, "\n") < CODE_LINE
+							      ? strcspn(x->code, "\n")
+							      : CODE_LINE),
+			      "next", (json_int_t)x->next);
 		json_object_set(o, "outcome", json_object_get(x->result, "outcome"));
 		json_object_set(o, "wall_ms", json_object_get(x->result, "wall_ms"));
 		json_array_append_new(history, o);
@@ -1099,6 +1123,16 @@ static void on_lifetime(evutil_socket_t fd, short what, void *arg)
 	s->config.ops->over(s->config.arg, "lifetime");
 }
 
+void session_claim(struct session *s, const char *name)
+{
+	s->config.name = name;
+	session_touch(s);
+	if (s->config.idle_ms)
+		set_timer(s->idle, s->config.idle_ms * 1000);
+	if (s->config.lifetime_ms)
+		set_timer(s->lifetime, s->config.lifetime_ms * 1000);
+}
+
 int session_new(const struct session_config *config, struct session **ret, struct pale_err *err)
 {
 	struct session *s = calloc(1, sizeof(*s));
@@ -1128,10 +1162,8 @@ int session_new(const struct session_config *config, struct session **ret, struc
 	if (!s->timeout || !s->grace || !s->notify || !s->idle || !s->lifetime)
 		return err_nomem(err, STAGE);
 	r = kernel_new(&kernel, &s->kernel, err);
-	if (r == 0 && config->idle_ms)
-		set_timer(s->idle, config->idle_ms * 1000);
-	if (r == 0 && config->lifetime_ms)
-		set_timer(s->lifetime, config->lifetime_ms * 1000);
+	if (r == 0 && !config->held)
+		session_claim(s, config->name);
 	return r;
 }
 

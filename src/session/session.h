@@ -26,8 +26,6 @@ struct session_ops {
 	void (*drain)(void *arg);
 	/* Processor time that the box has used. */
 	uint64_t (*cpu_us)(void *arg);
-	/* Looks whether the kernel has killed something for want of memory: session_memory(). */
-	void (*look_at_memory)(void *arg);
 	/* Stops all of the box but for its first process, or lets it go on. */
 	int (*freeze)(void *arg, bool freeze, struct pale_err *err);
 	/* An execution begins, or has ended: adds to its result what was attempted, which files it
@@ -49,6 +47,10 @@ struct session_config {
 	uint64_t wall_ms, cpu_ms, output_bytes, output_total_bytes; /* of an execution */
 	uint64_t grace_ms, idle_ms, lifetime_ms;		    /* 0: no limit */
 	bool rollback;
+	bool held; /* its time begins with session_claim() */
+	/* Then: code that changes nothing, run once before it is ready, so that the first real one
+	 * finds its way warm: what a process writes to for the first time costs it. */
+	const char *warm_up;
 	const struct session_ops *ops;
 	void *arg;
 };
@@ -58,6 +60,9 @@ int session_new(const struct session_config *config, struct session **ret,
 void session_free(struct session *s);
 bool session_ready(const struct session *s);
 bool session_busy(const struct session *s);
+
+/* Somebody has taken it over. The name is borrowed. */
+void session_claim(struct session *s, const char *name);
 
 /* ---- from the box ---- */
 

@@ -453,6 +453,22 @@ static void admit(struct door *d, int fd, const struct live_who *who)
 		wait_for_line(c);
 }
 
+void door_admit(struct door *d, int fd)
+{
+	_cleanup_close_ int their = fd;
+	struct live_who who = {0};
+	const char *why = refusal(their, &who);
+
+	if (why) {
+		put_on_record(d, &who, why);
+		turn_away(their, CONTROL_REFUSED, why);
+	} else if (!make_room(d)) {
+		turn_away(their, CONTROL_BUSY, "too many are being served: try again");
+	} else {
+		admit(d, take_fd(&their), &who);
+	}
+}
+
 static void on_knock(evutil_socket_t fd, short what, void *arg)
 {
 	static const struct timeval again = {.tv_sec = AGAIN_S};
@@ -462,8 +478,6 @@ static void on_knock(evutil_socket_t fd, short what, void *arg)
 	/* The box gets its turn, however many there are. */
 	for (int i = 0; i < 16; i++) {
 		_cleanup_close_ int their = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		struct live_who who = {0};
-		const char *why;
 
 		if (their < 0 &&
 		    (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)) {
@@ -473,15 +487,7 @@ static void on_knock(evutil_socket_t fd, short what, void *arg)
 		}
 		if (their < 0)
 			return;
-		why = refusal(their, &who);
-		if (why) {
-			put_on_record(d, &who, why);
-			turn_away(their, CONTROL_REFUSED, why);
-		} else if (!make_room(d)) {
-			turn_away(their, CONTROL_BUSY, "too many are being served: try again");
-		} else {
-			admit(d, take_fd(&their), &who);
-		}
+		door_admit(d, take_fd(&their));
 	}
 }
 

@@ -32,6 +32,8 @@ struct door_config {
 	enum door_state (*state)(void *arg);
 	json_t *(*info)(void *arg); /* what `info` answers; NULL: no memory */
 	void (*destroy)(void *arg); /* ends the box */
+	/* Takes over a session that was held ready; name may be NULL. */
+	int (*claim)(void *arg, const char *name, const struct live_who *who, struct pale_err *err);
 	/* Puts door.refused on record; body is stolen. */
 	void (*refused)(void *arg, json_t *body);
 	void *arg;
@@ -42,6 +44,9 @@ int door_new(const struct door_config *config, struct door **ret,
 	     struct pale_err *err) _must_check_;
 /* Closes every connection and removes the socket; nobody can come any more. */
 void door_shut(struct door *d);
+/* A connection that was made elsewhere: looked at, and served, like one that comes here. Taken
+ * over. */
+void door_admit(struct door *d, int fd);
 /* Waits until nothing is left of it. */
 void door_free(struct door *d);
 

@@ -87,6 +87,7 @@ const struct door_command door_commands[] = {
 	{"box.destroy", DOOR_RUNNING, destroy},
 	{"box.freeze", DOOR_RUNNING, door_freeze},
 	{"box.thaw", DOOR_RUNNING, door_thaw},
+	{"pool.claim", DOOR_RUNNING, door_pool_claim},
 	{"session.exec", DOOR_RUNNING, door_session_exec},
 	{"session.output", DOOR_RUNNING | DOOR_ENDING, door_session_output},
 	{"session.interrupt", DOOR_RUNNING, door_session_interrupt},

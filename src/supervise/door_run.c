@@ -110,6 +110,7 @@ int door_open(struct run *run, struct pale_err *err)
 		.info = info,
 		.refused = refused,
 		.destroy = destroy,
+		.claim = session_claimed,
 		.arg = run,
 	};
 	int r = run->plan->network ? live_new(run->base, run->plan->network, run->plan->intercepts,

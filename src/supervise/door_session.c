@@ -77,6 +77,22 @@ static int begin(const struct door_call *call, const char *const *known, struct 
 	return r;
 }
 
+int door_pool_claim(struct door_call *call, json_t **ret, struct pale_err *err)
+{
+	static const char *const known[] = {"name", NULL};
+	int r = begin(call, known, err);
+	size_t len;
+	const char *name = text(call, "name", &len, false, &r, err);
+
+	if (r == 0)
+		r = call->config->claim(call->config->arg, name, &call->who, err);
+	if (r == 0) {
+		*ret = call->config->info(call->config->arg);
+		r = *ret ? 0 : err_nomem(err, STAGE);
+	}
+	return finish(call, r, err);
+}
+
 int door_session_exec(struct door_call *call, json_t **ret, struct pale_err *err)
 {
 	static const char *const known[] = {"code", "timeout_ms", "rollback", "wait_ms", NULL};

@@ -3,6 +3,7 @@
 
 #include "supervise/door.h"
 
+int door_pool_claim(struct door_call *call, json_t **ret, struct pale_err *err);
 int door_session_exec(struct door_call *call, json_t **ret, struct pale_err *err);
 int door_session_output(struct door_call *call, json_t **ret, struct pale_err *err);
 int door_session_interrupt(struct door_call *call, json_t **ret, struct pale_err *err);

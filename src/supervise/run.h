@@ -36,7 +36,8 @@ struct run {
 	struct door *door;
 	struct session *session;  /* where the command is a kernel */
 	json_t *blocked_before;	  /* then: what was blocked before the execution that runs */
-	bool named;		  /* and its name is taken */
+	char name[65];		  /* and its name, if that is taken */
+	bool held;		  /* in a pool, and nobody's yet */
 	json_t *policy_name;	  /* for those at the door; with the next, as the log has them */
 	char started[CLOCK_TEXT]; /* when the box was built */
 	struct usage *usage;	  /* the supervisor's own accounting, where no cgroup counts */
@@ -77,9 +78,6 @@ void run_log(struct run *run, const char *stage, const char *event, json_t *body
 
 /* limits.c */
 int limits_start(struct run *run, struct pale_err *err) _must_check_;
-/* Whether the kernel has killed something for want of memory, now: what was killed may be heard of
- * before why. */
-void limits_memory(struct run *run);
 /* The last figures, when the box is dead. */
 void limits_finish(struct run *run);
 
@@ -93,6 +91,11 @@ void door_close(struct run *run);
 
 /* session_run.c: the session of a run, from when the kernel's end of the channel is made. */
 int session_open(struct run *run, struct pale_err *err) _must_check_;
+/* Waits for whoever takes it over. */
+int session_watch_pool(struct run *run, struct pale_err *err) _must_check_;
+/* Somebody does: arg is the run; name may be NULL. On failure the box ends. */
+int session_claimed(void *arg, const char *name, const struct live_who *who,
+		    struct pale_err *err) _must_check_;
 /* What of a name is left when the run has ended. */
 void session_close(struct run *run);
 

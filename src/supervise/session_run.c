@@ -2,6 +2,7 @@
  * of what was blocked. In the supervisor. */
 #include <string.h>
 
+#include "base/fd.h"
 #include "plan/kernel.h"
 #include "policy/options.h"
 #include "supervise/run.h"
@@ -43,20 +44,15 @@ static void drain(void *arg)
 static uint64_t cpu_us(void *arg)
 {
 	struct run *run = arg;
-	struct cgroup_usage u;
 	struct usage_now now;
+	uint64_t us;
 
 	if (!run->plan->sample_cpu && run->cgroup && !run->box.reaped &&
-	    cgroup_usage(run->cgroup, &u, NULL) == 0)
-		return u.cpu_us;
+	    cgroup_cpu_us(run->cgroup, &us) == 0)
+		return us;
 	if (run->usage && !run->box.reaped && usage_sample(run->usage, &now, NULL) == 0)
 		return now.cpu_us;
 	return run->result->cpu_ms * 1000;
-}
-
-static void look_at_memory(void *arg)
-{
-	limits_memory(arg);
 }
 
 static int freeze(void *arg, bool stop, struct pale_err *err)
@@ -130,6 +126,8 @@ static void ready(void *arg)
 {
 	struct run *run = arg;
 
+	if (run->held)
+		run->req->session->held(run->req->arg, audit_id(run->log));
 	if (run->req->session->ready) {
 		if (run->req->control >= 0)
 			run_unwatch(run, run->req->control);
@@ -147,6 +145,61 @@ static void over(void *arg, const char *why)
 	run_end(run, OUTCOME_DESTROYED);
 }
 
+/* The pool hands a client over, or has ended. */
+static void on_pool(evutil_socket_t fd, short what, void *arg)
+{
+	struct run *run = arg;
+	char byte;
+	int client = -1;
+	size_t n = 0;
+	ssize_t got = fd_recv(fd, &byte, 1, &client, 1, &n);
+
+	(void)what;
+	if (got == -EAGAIN || got == -EINTR)
+		return;
+	run_unwatch(run, fd);
+	if (got != 1 || n != 1 || !run->held) {
+		close_fd(&client);
+		run_end(run, OUTCOME_DESTROYED);
+		return;
+	}
+	door_admit(run->door, client);
+}
+
+int session_claimed(void *arg, const char *name, const struct live_who *who, struct pale_err *err)
+{
+	struct run *run = arg;
+	int r = 0;
+
+	if (!run->held)
+		return err_set(err, PALE_E_CONFLICT, STAGE, 0,
+			       "this session is somebody's already");
+	run->held = false;
+	if (name && !session_name_valid(name))
+		r = err_set(err, PALE_E_USAGE, STAGE, 0, "that is no name for a session");
+	if (r == 0 && name)
+		r = session_name_take(name, audit_id(run->log), err);
+	if (r == 0 && name)
+		snprintf(run->name, sizeof(run->name), "%s", name);
+	if (r == 0 &&
+	    log_event(run, "session.claimed",
+		      json_pack("{s:s?, s:I, s:I, s:o}", "name", name, "uid", (json_int_t)who->uid,
+				"pid", (json_int_t)who->pid, "program",
+				audit_text(who->program, strlen(who->program), 16))) < 0)
+		r = err_set(err, PALE_E_AUDIT, STAGE, 0, "the log cannot be written");
+	/* It is used once, or not at all. */
+	if (r < 0)
+		run_end(run, OUTCOME_DESTROYED);
+	else
+		session_claim(run->session, run->name[0] ? run->name : NULL);
+	return r;
+}
+
+int session_watch_pool(struct run *run, struct pale_err *err)
+{
+	return run_watch(run, run->req->session->held_fd, EV_READ, on_pool, err);
+}
+
 int session_open(struct run *run, struct pale_err *err)
 {
 	static const struct session_ops ops = {
@@ -155,7 +208,6 @@ int session_open(struct run *run, struct pale_err *err)
 		.fail = fail,
 		.drain = drain,
 		.cpu_us = cpu_us,
-		.look_at_memory = look_at_memory,
 		.freeze = freeze,
 		.begin = begin,
 		.settle = settle,
@@ -178,21 +230,24 @@ int session_open(struct run *run, struct pale_err *err)
 		.idle_ms = plan->session.idle_ms,
 		.lifetime_ms = plan->session.lifetime_ms,
 		.rollback = plan->session.rollback != BOOL_FALSE,
+		.held = run->req->session->held != NULL,
+		.warm_up = run->req->session->held ? kernel_warm_up(plan->kernel) : NULL,
 		.ops = &ops,
 		.arg = run,
 	};
 	int r = session_new(&config, &run->session, err);
 
-	if (r == 0 && name) {
+	run->held = config.held;
+	if (r == 0 && name)
 		r = session_name_take(name, audit_id(run->log), err);
-		run->named = r == 0;
-	}
+	if (r == 0 && name)
+		snprintf(run->name, sizeof(run->name), "%s", name);
 	return r;
 }
 
 void session_close(struct run *run)
 {
-	if (run->named)
-		session_name_drop(run->req->session->name, audit_id(run->log));
-	run->named = false;
+	if (run->name[0])
+		session_name_drop(run->name, audit_id(run->log));
+	run->name[0] = '\0';
 }

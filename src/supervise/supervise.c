@@ -581,6 +581,8 @@ static int watch_box(struct run *run, struct pale_err *err)
 	if (r == 0)
 		r = limits_start(run, err);
 	run->nbox_watched = run->nwatched;
+	if (r == 0 && run->held)
+		r = session_watch_pool(run, err);
 	if (r == 0)
 		r = caller_watch(run, err);
 	return r;
