@@ -318,6 +318,15 @@ int cgroup_usage(struct cgroup *g, struct cgroup_usage *ret, struct pale_err *er
 	return 0;
 }
 
+void cgroup_remember(struct cgroup *g)
+{
+	struct cgroup_usage now;
+
+	/* cgroup_usage() keeps them. */
+	if (g->kind == CGROUP_V2_SYSTEMD)
+		(void)!cgroup_usage(g, &now, NULL);
+}
+
 uint64_t cgroup_throttled_us(const struct cgroup *g)
 {
 	return g->ops->throttled_us(g);
@@ -333,7 +342,6 @@ int cgroup_event_fd(struct cgroup *g, short *ret_events)
 
 void cgroup_drain(struct cgroup *g)
 {
-	struct cgroup_usage now;
 	uint64_t count;
 
 	if (g->event_fd < 0)
@@ -342,9 +350,7 @@ void cgroup_drain(struct cgroup *g)
 		(void)!read(g->event_fd, &count, sizeof(count));
 	else
 		cgroup_v2_drain(g);
-	/* The figures as they are now, should the group go away before they are asked for. */
-	if (g->kind == CGROUP_V2_SYSTEMD)
-		(void)!cgroup_usage(g, &now, NULL);
+	cgroup_remember(g);
 }
 
 /* ---- killing ---- */
@@ -446,12 +452,10 @@ int cgroup_kill(struct cgroup *g, unsigned timeout_ms, struct pale_err *err)
 {
 	uint64_t deadline = clock_mono_us() + (uint64_t)timeout_ms * 1000;
 	bool stopped = false;
-	struct cgroup_usage final;
 
 	if (!g->ngroups)
 		return 0;
-	if (g->kind == CGROUP_V2_SYSTEMD)
-		(void)!cgroup_usage(g, &final, NULL);
+	cgroup_remember(g);
 	/* Every process of the box is in every group of it: they have nothing to leave it with. */
 	for (;;) {
 		pid_t first;

@@ -89,6 +89,9 @@ int cgroup_attach_end(struct cgroup *g, struct pale_err *err) _must_check_;
 /* Processor time alone, which is quicker to ask for than all of it. 0 or a negative errno. */
 int cgroup_cpu_us(const struct cgroup *g, uint64_t *ret) _must_check_;
 int cgroup_usage(struct cgroup *g, struct cgroup_usage *ret, struct pale_err *err) _must_check_;
+/* Takes the figures of now, where the group goes away with its last process (CGROUP_V2_SYSTEMD): to
+ * be called before that ends. */
+void cgroup_remember(struct cgroup *g);
 
 /* A descriptor that polls readable (or POLLPRI, see *ret_events, a poll(2) mask) when the memory
  * limit was hit; cgroup_drain() rearms it. Borrowed; -1 if there is none. v1 starts watching with

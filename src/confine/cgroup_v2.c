@@ -225,7 +225,8 @@ int cgroup_v2_usage(struct cgroup *g, struct cgroup_usage *ret, struct pale_err 
 	const char *dir = g->group[0].path;
 	char buf[1024];
 
-	memset(ret, 0, sizeof(*ret));
+	/* A scope can go away in the middle of this: what cannot be read any more is as it was. */
+	*ret = g->last;
 	ssize_t n = cgroup_file_read(dir, "cpu.stat", buf, sizeof(buf));
 
 	if (n < 0)

@@ -34,6 +34,7 @@
 #define DNS_HEADER		 12
 
 static int control_fd;
+static bool stay; /* when all else has ended, too: see INIT_GO */
 
 static void tell(const struct init_message *m, int flags)
 {
@@ -226,6 +227,8 @@ static void finish(int status)
 		   (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 	m.max_rss_kib = (uint64_t)used.ru_maxrss;
 	tell(&m, 0);
+	while (stay)
+		hear(&m);
 	_exit(0);
 }
 
@@ -315,6 +318,7 @@ int main(int argc, char **argv)
 	if (m.kind != INIT_GO || write(gate[1], "", 1) != 1)
 		return 1;
 	close(gate[1]);
+	stay = m.value != 0;
 
 	for (;;) {
 		struct pollfd fds[] = {

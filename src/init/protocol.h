@@ -7,7 +7,9 @@
 
 enum init_kind {
 	/* supervisor to init */
-	INIT_GO = 1,	 /* run the command now */
+	INIT_GO = 1,	 /* run the command now; value: 1: stay after INIT_EXIT, until killed or the
+			    supervisor is gone: what counts for the box goes away with its last process
+			  */
 	INIT_SIGNAL = 2, /* value: a signal for the command's process group */
 	/* init to supervisor */
 	INIT_READY = 3,	      /* at the gate */

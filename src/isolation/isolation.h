@@ -77,8 +77,9 @@ void isolation_yield(const struct box *box);
 int isolation_network(struct box *box, struct pale_err *err) _must_check_;
 /* Waits until it stands at its gate, fully confined (or failed: then err is the child's). */
 int isolation_ready(const struct plan *plan, struct box *box, struct pale_err *err) _must_check_;
-/* Opens the gate. */
-int isolation_go(struct box *box, struct pale_err *err) _must_check_;
+/* Opens the gate. The first process of a box for which plan_waits_for_group() stays when the
+ * command has ended, until isolation_kill(). */
+int isolation_go(const struct plan *plan, struct box *box, struct pale_err *err) _must_check_;
 /* Passes a signal on to the command's process group. 0 or a negative errno. */
 int isolation_signal(struct box *box, int signal_number) _must_check_;
 /* A signal for the process `pid`, as it is numbered in the box; group: and the group that it leads.

@@ -34,6 +34,8 @@ void run_end(struct run *run, enum outcome outcome)
 		return;
 	run->decided = true;
 	run->result->outcome = outcome;
+	if (run->cgroup)
+		cgroup_remember(run->cgroup);
 	isolation_kill(&run->box);
 	if (run->cgroup)
 		cgroup_kill_once(run->cgroup);
@@ -135,13 +137,14 @@ static void on_progress(void *arg)
 /* From here on `status` is what a wait says of the main process. */
 static void main_ended(struct run *run, const struct init_message *m)
 {
-	struct cgroup_usage last; /* kept by cgroup_usage() itself */
 	struct result *r = run->result;
 
-	/* systemd removes the group, and what it counted, as soon as it has seen that it is empty.
-	 */
-	if (run->cgroup && run->plan->host.cgroup.kind == CGROUP_V2_SYSTEMD)
-		(void)!cgroup_usage(run->cgroup, &last, NULL);
+	/* systemd removes the group, and what it counted, as soon as it has seen that it is empty:
+	 * for that the first process has stayed. */
+	if (run->cgroup)
+		cgroup_remember(run->cgroup);
+	if (plan_waits_for_group(run->plan))
+		isolation_kill(&run->box);
 	run->main_ended = true;
 	r->leftover = m->leftover;
 	run->init_cpu_us = m->cpu_us;
@@ -749,7 +752,7 @@ int supervise_run(const struct supervise_request *req, struct result *ret, struc
 		terminal_copy_size(&run.terminal, run.box.tty_fd);
 	}
 	/* What the box says before it is watched waits in its pipes. */
-	r = isolation_go(&run.box, err);
+	r = isolation_go(req->plan, &run.box, err);
 	log_ready(&run);
 	if (r == 0)
 		r = watch_box(&run, err);

@@ -226,7 +226,7 @@ static void run(enum nft_set set, bool has_network)
 		bind_spare(box.egress_fds[EGRESS_UDP], AF_INET, "198.18.0.5", 123);
 		bind_spare(box.egress_fds[EGRESS_UDP + EGRESS_UDPS], AF_INET6, "fd5b:ad::5", 123);
 	}
-	assert_int_equal(isolation_go(&box, &err), 0);
+	assert_int_equal(isolation_go(plan, &box, &err), 0);
 	for (;;) {
 		struct pollfd fds[EGRESS_NSOCKETS + 1];
 		nfds_t n = has_network ? EGRESS_NSOCKETS : 0;

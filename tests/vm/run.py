@@ -7,7 +7,7 @@ usage: run.py BUILD_DIR [EXTRA_PROGRAM...]
 The kernel and the root file system are made once, from the distribution's packages, and kept in
 $PALE_VM_CACHE (default: BUILD_DIR/vm). Needs root, qemu-system-x86, mmdebstrap and erofs-utils; what
 is missing is a loud skip, or a failure if PALE_MUST_WORK names vm (else PALE_VM=1 asks for it). Never takes longer than
-$PALE_VM_TIMEOUT seconds (400) after the images are there.
+$PALE_VM_TIMEOUT seconds (600) after the images are there.
 """
 import fcntl, glob, hashlib, os, re, shutil, subprocess, sys, tempfile, time
 
@@ -166,7 +166,7 @@ def main():
         raise Skip('takes a minute or two: set PALE_VM=1, or PALE_MUST_WORK=vm')
     build, extra = os.path.abspath(sys.argv[1]), sys.argv[2:]
     cache = os.environ.get('PALE_VM_CACHE') or f'{build}/vm'
-    timeout = int(os.environ.get('PALE_VM_TIMEOUT', '400'))
+    timeout = int(os.environ.get('PALE_VM_TIMEOUT', '600'))
     start = time.monotonic()
     if os.geteuid() != 0:
         raise Skip('making the root file system needs root')

@@ -394,9 +394,9 @@ int isolation_ready(const struct plan *plan, struct box *box, struct pale_err *e
 	return hear(box, false, err);
 }
 
-int isolation_go(struct box *box, struct pale_err *err)
+int isolation_go(const struct plan *plan, struct box *box, struct pale_err *err)
 {
-	struct init_message go = {.kind = INIT_GO};
+	struct init_message go = {.kind = INIT_GO, .value = plan_waits_for_group(plan)};
 	int r = fd_send(box->control_fd, &go, sizeof(go), NULL, 0);
 
 	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot open the box's gate") : 0;
