@@ -17,6 +17,7 @@
 static void end(struct run *run, enum outcome outcome)
 {
 	run_end(run, outcome);
+	run->unwanted = true;
 	if (run->box.reaped)
 		run_give_up_output(run);
 }

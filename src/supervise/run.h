@@ -53,7 +53,8 @@ struct run {
 	uint64_t processes_refused;
 	uint64_t oom_kills; /* of the cgroup's count, those that were seen */
 	unsigned interrupts;
-	bool decided; /* the outcome is known; what comes later does not change it */
+	bool unwanted; /* the caller has asked for the end of it, or is gone */
+	bool decided;  /* the outcome is known; what comes later does not change it */
 	bool trimmed;
 	bool main_ended;
 	uint64_t init_cpu_us,

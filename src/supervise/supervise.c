@@ -350,7 +350,10 @@ static void on_box_end(evutil_socket_t fd, short what, void *arg)
 	event_del(run->wall);
 	event_del(run->sample);
 	drain_control(run, UINT_MAX);
-	if (run->result->outcome != OUTCOME_EXIT && run->result->outcome != OUTCOME_SIGNAL)
+	/* Nobody may be reading any more; also where the command had ended by itself just before.
+	 */
+	if (run->unwanted ||
+	    (run->result->outcome != OUTCOME_EXIT && run->result->outcome != OUTCOME_SIGNAL))
 		event_add(run->drain, &drain);
 	streams_box_ended(run->streams);
 	stop_when_done(run);

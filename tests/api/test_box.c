@@ -559,7 +559,28 @@ static void test_streams(void **state)
 }
 
 /* The box has ended, and nobody takes what it wrote: destroying ends the wait for that. */
-static void test_destroy_with_output_left(void **state)
+/* Whether that process has no children any more, waited for. */
+static bool childless(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+	for (int i = 0; i < 1000; i++) {
+		FILE *f = fopen(path, "re");
+		int c = f ? fgetc(f) : EOF;
+
+		if (f)
+			fclose(f);
+		if (c == EOF)
+			return true;
+		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+	}
+	return false;
+}
+
+/* A box whose output nobody takes, ended when it has ended by itself: when its first process is
+ * just ending, or when its supervisor knows that it has. */
+static void destroy_with_output_left(bool known)
 {
 	const char *argv[] = {"sh", "-c", "sleep 0.857204; head -c 120000 /dev/zero", NULL};
 	struct pale_command command = {.size = sizeof(command), .argv = argv};
@@ -571,21 +592,35 @@ static void test_destroy_with_output_left(void **state)
 	struct pale_err err = {0};
 	int out[2];
 
-	(void)state;
 	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
 	options.out = out[1];
 	if (pale_box_start(policy, &command, &options, &box, &err) < 0)
 		fail_msg("%s", err.message);
 	assert_true(becomes("857204", true));
 	assert_true(becomes("857204", false));
+	assert_true(!known || childless(last_child()));
 	assert_int_equal(pale_box_destroy(box, &err), 0);
 	assert_int_equal(pale_box_wait(box, &r, &err), 0);
-	assert_string_equal(pale_result_outcome(r), "exit");
+	if (known || strcmp(pale_result_outcome(r), "destroyed") != 0)
+		assert_string_equal(pale_result_outcome(r), "exit");
 	pale_result_free(r);
 	pale_box_free(box);
 	pale_policy_free(policy);
 	close(out[0]);
 	close(out[1]);
+}
+
+static void test_destroy_with_output_left(void **state)
+{
+	(void)state;
+	destroy_with_output_left(true);
+}
+
+static void test_destroy_while_it_ends(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		destroy_with_output_left(false);
 }
 
 static void test_widened(void **state)
@@ -706,6 +741,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_widened),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_destroy_with_output_left),
+		cmocka_unit_test(test_destroy_while_it_ends),
 	};
 
 	self = argv[0];
