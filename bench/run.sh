@@ -4,9 +4,9 @@
 bench() {
 	local what=start
 	case ${1-} in
-	start | syscalls | egress) what=$1; shift ;;
+	start | syscalls | egress | session) what=$1; shift ;;
 	'' | -*) ;;
-	*) die "bench: start, syscalls or egress, not $1" ;;
+	*) die "bench: start, syscalls, egress or session, not $1" ;;
 	esac
 	need build bench
 	build_release
@@ -19,6 +19,10 @@ bench() {
 		[ "$(id -u)" -eq 0 ] || die "bench egress: root only: it makes network namespaces"
 		/usr/bin/python3 "$top/bench/egress.py" --pale "$pale" --peer "$build/bench/bench-egress-peer" \
 			"${user[@]}" "$@"
+		return
+	fi
+	if [ "$what" = session ]; then
+		/usr/bin/python3 "$top/bench/session.py" --pale "$pale" --client "$build/bench/bench-session" "${user[@]}" "$@"
 		return
 	fi
 	/usr/bin/python3 "$top/bench/bench.py" "$what" --pale "$pale" --programs "$build/bench" \
