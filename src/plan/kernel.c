@@ -22,7 +22,7 @@ struct plan_kernel {
 
 static const struct plan_kernel kernels[] = {
 	[KERNEL_PYTHON] = {"python", "python3", KERNEL_DIR "/python.py", kernel_python, NULL, 0,
-			   "None", true},
+			   "print()", true},
 };
 
 int kernel_plan(struct plan *p, const struct policy *policy, struct pale_err *err)

@@ -87,7 +87,7 @@ int door_pool_claim(struct door_call *call, json_t **ret, struct pale_err *err)
 	if (r == 0)
 		r = call->config->claim(call->config->arg, name, &call->who, err);
 	if (r == 0) {
-		*ret = call->config->info(call->config->arg);
+		*ret = json_pack("{s:s, s:s?}", "id", call->config->id, "name", name);
 		r = *ret ? 0 : err_nomem(err, STAGE);
 	}
 	return finish(call, r, err);

@@ -118,7 +118,7 @@ a, b = Client(key), Client(key)
 first, second = a.ask("pool.claim", name="one"), b.ask("pool.claim")
 ids = [x["result"]["id"] for x in (first, second)]
 check("two claims give two boxes", len(set(ids)) == 2, ids)
-check("the name is its own", first["result"]["session"]["name"] == "one" and
+check("the name is its own", first["result"]["name"] == "one" and
       os.readlink(os.path.join(state, "names", "one")) == ids[0], first)
 check("the connection is the session's from then on", a.exec("print(6 * 7)") == ("ok", "42\n"))
 check("a box is used once: another claim on it is refused", a.ask("pool.claim")["error"]["code"] == "conflict")
