@@ -379,10 +379,16 @@ struct pale_exec_options {
 	/* Told once, before any event: the number of the execution. */
 	void (*on_id)(void *arg, uint32_t execution);
 	void *arg;
+	/* Called whenever wake_fd polls readable while the supervisor is waited for: a signalfd, a
+	 * terminal, an epoll descriptor of several. It may speak to the session over another
+	 * connection (to interrupt, to answer what the code asks for). Returns not 0 to leave, as
+	 * on_event does. NULL: nothing else is looked at. */
+	int (*on_wake)(void *arg);
+	int wake_fd; /* borrowed */
 };
 /* Executes code and waits for its end, however that comes. ret: the result as a JSON object
  * (outcome, how, state, status, wall_ms, ..., and `events` if on_event is NULL), to be freed; NULL
- * after on_event has left. PALE_E_NOTFOUND: the box ended meanwhile. */
+ * after on_event or on_wake has left. PALE_E_NOTFOUND: the box ended meanwhile. */
 PALE_EXPORT int pale_session_exec(struct pale_session *s, const char *code, size_t len,
 				  const struct pale_exec_options *options, char **ret,
 				  struct pale_err *err);

@@ -195,6 +195,8 @@ def operand_kind(command):
     words = re.search(r"\b[a-z]+(\|[a-z]+)+\b", usage)
     if words:
         return words.group(0)
+    if "SESSION" in usage:
+        return "session-file" if "FILE" in usage else "session"
     if "RUN" in usage:
         return "change" if "PATH" in usage else "run"
     if "[NAME]" in usage:
@@ -204,18 +206,22 @@ def operand_kind(command):
     return "file"
 
 
-RUNS = '''ls -1r "${PALE_STATE_DIR:-$(if [ "$(id -u)" = 0 ]; then echo /var/lib/pale; else
-		echo "${XDG_STATE_HOME:-$HOME/.local/state}/pale"; fi)}/runs" 2>/dev/null'''
+STATE = '''"${PALE_STATE_DIR:-$(if [ "$(id -u)" = 0 ]; then echo /var/lib/pale; else
+		echo "${XDG_STATE_HOME:-$HOME/.local/state}/pale"; fi)}'''
+RUNS = f'ls -1r {STATE}/runs" 2>/dev/null'
+SESSIONS = f'ls -1 {STATE}/names" 2>/dev/null'
 
 
 def bash(commands):
     out = ["# bash completion for pale; generated from the table of commands.",
-           "_pale_runs() {", f"\t{RUNS} | head -50", "}", "",
+           "_pale_runs() {", f"\t{RUNS} | head -50", "}", "_pale_sessions() {", f"\t{SESSIONS}", "}", "",
            "_pale_words() { # KIND: candidates for $cur",
            "\tcase $1 in", "\tfile) compopt -o filenames; COMPREPLY=($(compgen -f -- \"$cur\")) ;;",
            "\tdir) compopt -o filenames; COMPREPLY=($(compgen -d -- \"$cur\")) ;;",
            "\tcommand) compopt -o filenames; COMPREPLY=($(compgen -c -f -- \"$cur\")) ;;",
            "\trun) COMPREPLY=($(compgen -W \"last $(_pale_runs)\" -- \"$cur\")) ;;",
+           "\tsession) COMPREPLY=($(compgen -W \"last $(_pale_sessions)\" -- \"$cur\")) ;;",
+           "\tsession-file) compopt -o filenames; COMPREPLY=($(compgen -W \"last $(_pale_sessions)\" -f -- \"$cur\")) ;;",
            "\tchange) compopt -o filenames; COMPREPLY=($(compgen -W \"last $(_pale_runs)\" -f -- \"$cur\")) ;;",
            f"\tpolicy) compopt -o filenames; COMPREPLY=($(compgen -W '{' '.join(SHIPPED)}' -f -- \"$cur\")) ;;",
            "\tany) COMPREPLY=() ;;", "\t*) COMPREPLY=($(compgen -W \"${1//|/ }\" -- \"$cur\")) ;;",
@@ -262,14 +268,16 @@ def zsh_quote(text):
 
 def zsh_action(what):
     return {"file": "_files", "dir": "_files -/", "command": "_command_names -e", "run": "_pale_runs",
-            "policy": "_pale_policies", "any": " "}.get(what) or "(" + what.replace("|", " ") + ")"
+            "policy": "_pale_policies", "session": "_pale_sessions", "any": " "}.get(what) or "(" + what.replace("|", " ") + ")"
 
 
 def zsh(commands):
     out = ["#compdef pale", "# zsh completion for pale; generated from the table of commands.", "",
            "_pale_runs() {", "\tlocal -a runs", f"\truns=(last ${{(f)\"$({RUNS} | head -50)\"}})", "\tcompadd -V runs -a runs", "}",
+           "_pale_sessions() {", "\tlocal -a sessions", f"\tsessions=(last ${{(f)\"$({SESSIONS})\"}})", "\tcompadd -a sessions", "}",
            f"_pale_policies() {{ compadd {' '.join(SHIPPED)}; _files -g '*.(yaml|yml|json)(-.)' }}",
-           "_pale_operands() { _files; _command_names -e }", "_pale_changes() { _pale_runs; _files }", ""]
+           "_pale_operands() { _files; _command_names -e }", "_pale_changes() { _pale_runs; _files }",
+           "_pale_sessions_files() { _pale_sessions; _files }", ""]
 
     def arguments(command):
         specs = []
@@ -280,7 +288,7 @@ def zsh(commands):
             if o.get("letter"):
                 specs.append(f"'*-{o['letter']}{'+' if kind(o) else ''}{text}'")
         operand = operand_kind(command)
-        rest = {"command": "_pale_operands", "change": "_pale_changes"}.get(operand) or zsh_action(operand)
+        rest = {"command": "_pale_operands", "change": "_pale_changes", "session-file": "_pale_sessions_files"}.get(operand) or zsh_action(operand)
         specs.append(f"'*:operand:{rest}'")
         return "_arguments -s " + " ".join(specs)
 
@@ -309,10 +317,11 @@ def fish_quote(text):
 
 def fish(commands):
     out = ["# fish completion for pale; generated from the table of commands.", "",
-           "function __pale_runs", "\tset -l dir $PALE_STATE_DIR", "\ttest -n \"$dir\"; or set dir /var/lib/pale",
+           "function __pale_state", "\tset -l dir $PALE_STATE_DIR", "\ttest -n \"$dir\"; or set dir /var/lib/pale",
            "\tif test -z \"$PALE_STATE_DIR\" -a (id -u) != 0", "\t\tset dir $HOME/.local/state/pale",
-           "\t\ttest -n \"$XDG_STATE_HOME\"; and set dir $XDG_STATE_HOME/pale", "\tend",
-           "\techo last", "\tcommand ls -1r $dir/runs 2>/dev/null | head -50", "end", "",
+           "\t\ttest -n \"$XDG_STATE_HOME\"; and set dir $XDG_STATE_HOME/pale", "\tend", "\techo $dir", "end",
+           "function __pale_runs", "\techo last", "\tcommand ls -1r (__pale_state)/runs 2>/dev/null | head -50", "end",
+           "function __pale_sessions", "\techo last", "\tcommand ls -1 (__pale_state)/names 2>/dev/null", "end", "",
            "# Whether the words so far, options aside, begin with these; at the top: whether there are none.",
            "function __pale_at", "\tset -l words (commandline -opc)[2..-1]", "\tset -l plain",
            "\tfor word in $words", "\t\tstring match -q -- '-*' $word; and break", "\t\tset -a plain $word", "\tend",
@@ -335,6 +344,8 @@ def fish(commands):
             out.append(f"{at}{letter} -l {o['name']}{action} -d {fish_quote(o['help'])}")
         operand = operand_kind(command)
         actions["change"] = "-Fa '(__pale_runs)'"
+        actions["session"] = "-xa '(__pale_sessions)'"
+        actions["session-file"] = "-Fa '(__pale_sessions)'"
         out.append(f"{at} {actions.get(operand) or '-xa ' + repr(operand.replace('|', ' '))}")
     return "\n".join(out) + "\n"
 

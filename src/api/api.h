@@ -73,10 +73,17 @@ int api_pool_here(const struct pale_policy *policy, const struct plan_request *r
 
 /* A connection to a box's door: a descriptor. */
 int api_door_open(const char *id, struct pale_err *err) _must_check_;
+/* What is looked at while an answer is waited for. */
+struct api_wake {
+	int fd;
+	int (*fn)(void *arg); /* called while fd polls readable; not 0: enough */
+	void *arg;
+};
 /* One request there; the answer may take timeout_s seconds. arguments are stolen; *ret is a new
- * reference. */
+ * reference. wake may be NULL. 1: wake->fn had enough; the connection is then of no use any more,
+ * as after a failure of another code than the answer's. */
 int api_door_ask(int fd, const char *id, const char *command, json_t *arguments, unsigned timeout_s,
-		 json_t **ret, struct pale_err *err) _must_check_;
+		 const struct api_wake *wake, json_t **ret, struct pale_err *err) _must_check_;
 /* The id that a reference means: of a session's name, too. */
 int api_box_find(const char *ref, bool session, char ret[static PALE_ID_SIZE],
 		 struct pale_err *err) _must_check_;

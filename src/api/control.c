@@ -4,6 +4,7 @@
 #include "api.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -19,6 +20,7 @@
 #define STAGE	  "supervise"
 #define CONNECT_S 5
 #define ANSWER_S  30 /* longer than the supervisor waits for the broker */
+#define LOOK_S	  5
 
 /* ---- which box ---- */
 
@@ -36,7 +38,44 @@ static int look_at(const struct audit_state *s, const char *id, bool *ret_live, 
 	return 0;
 }
 
-static int find(const char *ref, char ret[static PALE_ID_SIZE], struct pale_err *err)
+/* Of a box that runs only its supervisor knows whether it is a session. One that does not answer
+ * may be one. */
+static bool is_session(const char *id)
+{
+	struct pale_err ignored;
+	_cleanup_close_ int fd = api_door_open(id, &ignored);
+	json_t *info = NULL;
+	bool yes;
+
+	if (fd < 0)
+		return false;
+	if (api_door_ask(fd, id, "info", json_object(), LOOK_S, NULL, &info, &ignored) < 0)
+		return ignored.code == PALE_E_SYSTEM;
+	yes = json_object_get(info, "session");
+	json_decref(info);
+	return yes;
+}
+
+static int none_found(const char *ref, bool session, const char *where, struct pale_err *err)
+{
+	if (session && ref)
+		return err_set(err, PALE_E_NOTFOUND, STAGE, 0,
+			       "there is no session %s; `pale session ls` lists those that run",
+			       QUOTED(ref));
+	if (session)
+		return err_set(err, PALE_E_NOTFOUND, STAGE, 0,
+			       "no session runs (in %s); `pale session new` starts one",
+			       QUOTED(where));
+	if (!ref)
+		return err_set(err, PALE_E_NOTFOUND, STAGE, 0,
+			       "no session, and no box with network rules, runs (in %s)",
+			       QUOTED(where));
+	return err_set(err, PALE_E_NOTFOUND, STAGE, 0,
+		       "no box %s runs; `pale audit list --outcome running` shows those that do",
+		       QUOTED(ref));
+}
+
+static int find(const char *ref, bool session, char ret[static PALE_ID_SIZE], struct pale_err *err)
 {
 	_cleanup_state_ struct audit_state s = AUDIT_STATE_NONE;
 	_cleanup_free_ char(*ids)[AUDIT_ID_SIZE] = NULL;
@@ -63,37 +102,47 @@ static int find(const char *ref, char ret[static PALE_ID_SIZE], struct pale_err 
 		/* Ids sort by time. */
 		if (last && found && strcmp(ids[i], ret) < 0)
 			continue;
+		if (session && (!door || !is_session(ids[i])))
+			continue;
 		memcpy(ret, ids[i], AUDIT_ID_SIZE);
 		buf_addf(&names, "%s%s", found++ ? ", " : "", ids[i]);
 	}
 	if (found == 1 || (found && last))
 		return 0;
 	if (found > 1)
-		return err_set(err, PALE_E_USAGE, STAGE, 0, "%zu boxes %s: say which: %s%s", found,
-			       ref ? "begin so" : "run", names.data ? names.data : "",
-			       names.failed ? ", ..." : "");
-	if (!ref)
-		return err_set(err, PALE_E_NOTFOUND, STAGE, 0,
-			       "no session, and no box with network rules, runs (in %s)",
-			       QUOTED(s.path));
+		return err_set(err, PALE_E_USAGE, STAGE, 0, "%zu %s %s: say which: %s%s", found,
+			       session ? "sessions" : "boxes", ref ? "begin so" : "run",
+			       names.data ? names.data : "", names.failed ? ", ..." : "");
+	return none_found(last ? "last" : ref, session, s.path, err);
+}
+
+/* By its name, which a supervisor that was killed leaves behind. */
+static int find_name(const char *name, char ret[static PALE_ID_SIZE], struct pale_err *err)
+{
+	_cleanup_state_ struct audit_state s = AUDIT_STATE_NONE;
+	struct pale_err ignored;
+	bool live = false, door = false;
+	int r = audit_state_open(&s, err);
+
+	if (r < 0)
+		return r;
+	if (session_name_find(&s, name, ret, &ignored) < 0)
+		return 1;
+	if (look_at(&s, ret, &live, &door) == 0 && live)
+		return 0;
 	return err_set(err, PALE_E_NOTFOUND, STAGE, 0,
-		       "no box %s runs; `pale audit list --outcome running` shows those that do",
-		       QUOTED(ref));
+		       "the session %s has ended (%s): `pale audit show` tells how, and `pale "
+		       "session ls` which run",
+		       QUOTED(name), ret);
 }
 
 int api_box_find(const char *ref, bool session, char ret[static PALE_ID_SIZE], struct pale_err *err)
 {
-	_cleanup_state_ struct audit_state s = AUDIT_STATE_NONE;
-	int r;
+	int r = 1;
 
-	if (session && ref && session_name_valid(ref)) {
-		r = audit_state_open(&s, err);
-		if (r < 0)
-			return r;
-		if (session_name_find(&s, ref, ret, NULL) == 0)
-			return 0;
-	}
-	return find(ref, ret, err);
+	if (session && ref && session_name_valid(ref))
+		r = find_name(ref, ret, err);
+	return r <= 0 ? r : find(ref, session, ret, err);
 }
 
 int pale_box_find(const char *ref, char ret[PALE_ID_SIZE], struct pale_err *err)
@@ -101,15 +150,14 @@ int pale_box_find(const char *ref, char ret[PALE_ID_SIZE], struct pale_err *err)
 	NEED_ERR(err);
 	if (ref && !*ref)
 		return err_set(err, PALE_E_USAGE, STAGE, 0, "the box's id is empty");
-	return find(ref, ret, err);
+	return find(ref, false, ret, err);
 }
 
 /* ---- asking ---- */
 
 static int open_socket(const char *id, struct pale_err *err)
 {
-	static const struct timeval connect_time = {.tv_sec = CONNECT_S},
-				    answer_time = {.tv_sec = ANSWER_S};
+	static const struct timeval connect_time = {.tv_sec = CONNECT_S};
 	_cleanup_state_ struct audit_state s = AUDIT_STATE_NONE;
 	_cleanup_close_ int run = -1, dir = -1, fd = -1;
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -125,8 +173,7 @@ static int open_socket(const char *id, struct pale_err *err)
 	runtime_socket_name(dir, at.sun_path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 ||
-	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &connect_time, sizeof(connect_time)) < 0 ||
-	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &answer_time, sizeof(answer_time)) < 0)
+	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &connect_time, sizeof(connect_time)) < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot make a socket");
 	if (connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0)
 		return err_set(err,
@@ -151,15 +198,39 @@ static int send_all(int fd, const char *data, size_t len)
 	return 0;
 }
 
-/* Up to the newline. */
-static int receive(int fd, struct buf *b)
+/* Until fd is readable. 1: wake had enough. */
+static int wait_for(int fd, unsigned timeout_s, const struct api_wake *wake)
+{
+	struct pollfd fds[] = {{.fd = fd, .events = POLLIN},
+			       {.fd = wake ? wake->fd : -1, .events = POLLIN}};
+
+	for (;;) {
+		int r = poll(fds, ARRAY_SIZE(fds), (int)timeout_s * 1000);
+
+		if (r < 0 && errno != EINTR)
+			return -errno;
+		if (r == 0)
+			return -EAGAIN;
+		if (r > 0 && fds[1].revents && wake->fn(wake->arg) != 0)
+			return 1;
+		if (r > 0 && fds[0].revents)
+			return 0;
+	}
+}
+
+/* Up to the newline. 1: wake had enough. */
+static int receive(int fd, struct buf *b, unsigned timeout_s, const struct api_wake *wake)
 {
 	for (;;) {
 		char *to = buf_room(b, 65536);
 		ssize_t n;
+		int r;
 
 		if (!to)
 			return -EMSGSIZE;
+		r = wait_for(fd, timeout_s, wake);
+		if (r != 0)
+			return r;
 		n = recv(fd, to, 65536, 0);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -192,7 +263,8 @@ static enum pale_code code_of(const char *name)
 /* The result within the answer, a new reference; or what it says went wrong. */
 static int take_answer(const char *id, struct buf *line, json_t **ret, struct pale_err *err)
 {
-	json_t *o = json_loadb(line->data, line->len, 0, NULL);
+	/* What a session printed may have any character. */
+	json_t *o = json_loadb(line->data, line->len, JSON_ALLOW_NUL, NULL);
 	json_t *result = json_object_get(o, "result"), *error = json_object_get(o, "error");
 	const char *message = json_string_value(json_object_get(error, "message"));
 	const char *stage = json_string_value(json_object_get(error, "stage"));
@@ -216,10 +288,9 @@ int api_door_open(const char *id, struct pale_err *err)
 }
 
 int api_door_ask(int fd, const char *id, const char *command, json_t *arguments, unsigned timeout_s,
-		 json_t **ret, struct pale_err *err)
+		 const struct api_wake *wake, json_t **ret, struct pale_err *err)
 {
 	_cleanup_buf_ struct buf line = BUF_INIT(CONTROL_REPLY_MAX + 65536);
-	const struct timeval answer_time = {.tv_sec = (time_t)timeout_s};
 	json_t *o = arguments ? json_pack("{s:i, s:s, s:o}", "pale", CONTROL_VERSION, "command",
 					  command, "arguments", arguments)
 			      : NULL;
@@ -236,12 +307,12 @@ int api_door_ask(int fd, const char *id, const char *command, json_t *arguments,
 			       "that is too much for one request: do it in parts");
 	/* In one piece with its newline: it is one packet less. */
 	text[len] = '\n';
-	if (timeout_s != ANSWER_S)
-		(void)!setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &answer_time, sizeof(answer_time));
 	r = send_all(fd, text, len + 1);
 	/* Whoever is turned away may be told why before it has said all. */
 	if (r == 0 || r == -EPIPE)
-		r = receive(fd, &line);
+		r = receive(fd, &line, timeout_s, wake);
+	if (r == 1)
+		return 1;
 	if (r == -EAGAIN)
 		return err_set(err, PALE_E_SYSTEM, STAGE, 0,
 			       "the supervisor of box %s does not answer", id);
@@ -263,7 +334,7 @@ static int ask(const char *id, const char *command, json_t *arguments, json_t **
 		json_decref(arguments);
 		return fd;
 	}
-	return api_door_ask(fd, id, command, arguments, ANSWER_S, ret, err);
+	return api_door_ask(fd, id, command, arguments, ANSWER_S, NULL, ret, err);
 }
 
 /* arguments are stolen; ret may be NULL. */

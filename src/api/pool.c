@@ -53,7 +53,7 @@ static int ask(const char *key, const char *command, json_t **ret, struct pale_e
 
 	if (fd < 0)
 		return fd;
-	return api_door_ask(fd, "of the pool", command, json_object(), ANSWER_S, ret, err);
+	return api_door_ask(fd, "of the pool", command, json_object(), ANSWER_S, NULL, ret, err);
 }
 
 static int each(const char *command, const char *prefix, void (*fn)(void *arg, const char *json),

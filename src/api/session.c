@@ -14,6 +14,7 @@
 
 #define STAGE	"session"
 #define SLACK_S 30 /* for an answer, beyond what it was asked to wait */
+#define LOOK_S	5  /* for a session that is only looked at: one that hangs hides no other */
 #define WAIT_MS 600000
 
 struct pale_session {
@@ -96,7 +97,7 @@ static int claim(const struct pale_policy *policy, const struct pale_session_opt
 	if (fd < 0)
 		return fd;
 	arguments = o->name ? json_pack("{s:s}", "name", o->name) : json_object();
-	r = api_door_ask(fd, "of the pool", "pool.claim", arguments, SLACK_S, &info, err);
+	r = api_door_ask(fd, "of the pool", "pool.claim", arguments, SLACK_S, NULL, &info, err);
 	id = json_string_value(json_object_get(info, "id"));
 	if (r == 0 && (!id || strlen(id) != PALE_ID_SIZE - 1))
 		r = err_set(err, PALE_E_SYSTEM, STAGE, 0, "the pool gives a box without an id");
@@ -174,8 +175,14 @@ int pale_session_open(const char *ref, struct pale_session **ret, struct pale_er
 	int r;
 
 	*ret = NULL;
-	if (!s)
-		return err_nomem(err, STAGE);
+	if (ref && !*ref)
+		r = err_set(err, PALE_E_USAGE, STAGE, 0, "the session's name is empty");
+	else
+		r = s ? 0 : err_nomem(err, STAGE);
+	if (r < 0) {
+		free(s);
+		return r;
+	}
 	r = api_box_find(ref, true, s->id, err);
 	s->fd = r < 0 ? -1 : api_door_open(s->id, err);
 	if (s->fd < 0) {
@@ -199,11 +206,27 @@ const char *pale_session_id(const struct pale_session *s)
 	return s->id;
 }
 
+/* options: those whose on_wake is to be called meanwhile, or NULL. 1: it leaves. */
 static int call(struct pale_session *s, const char *command, json_t *arguments, uint64_t wait_ms,
-		json_t **ret, struct pale_err *err)
+		const struct pale_exec_options *options, json_t **ret, struct pale_err *err)
 {
-	return api_door_ask(s->fd, s->id, command, arguments, (unsigned)(wait_ms / 1000) + SLACK_S,
-			    ret, err);
+	struct api_wake wake = {0};
+	int r;
+
+	if (options && options->on_wake)
+		wake = (struct api_wake){options->wake_fd, options->on_wake, options->arg};
+	/* Left before its answer came, a connection was of no use any more. */
+	if (s->fd < 0)
+		s->fd = api_door_open(s->id, err);
+	if (s->fd < 0) {
+		json_decref(arguments);
+		return s->fd;
+	}
+	r = api_door_ask(s->fd, s->id, command, arguments, (unsigned)(wait_ms / 1000) + SLACK_S,
+			 wake.fn ? &wake : NULL, ret, err);
+	if (r == 1 || (r < 0 && (err->code == PALE_E_SYSTEM || err->code == PALE_E_NOTFOUND)))
+		close_fd(&s->fd);
+	return r;
 }
 
 int pale_session_call(struct pale_session *s, const char *command, const char *arguments,
@@ -220,7 +243,7 @@ int pale_session_call(struct pale_session *s, const char *command, const char *a
 		json_decref(o);
 		return err_set(err, PALE_E_USAGE, STAGE, 0, "arguments: a JSON object");
 	}
-	r = call(s, command, o, wait_ms, &result, err);
+	r = call(s, command, o, wait_ms, NULL, &result, err);
 	if (r == 0 && ret) {
 		*ret = json_dumps(result, JSON_COMPACT | JSON_ENSURE_ASCII);
 		if (!*ret)
@@ -284,7 +307,7 @@ static int follow(struct pale_session *s, const struct pale_exec_options *o, jso
 
 		json_decref(answer);
 		answer = NULL;
-		r = call(s, "session.output", next, WAIT_MS, &answer, err);
+		r = call(s, "session.output", next, WAIT_MS, o, &answer, err);
 	}
 	json_decref(answer);
 	json_decref(kept);
@@ -314,8 +337,8 @@ int pale_session_exec(struct pale_session *s, const char *code, size_t len,
 				    json_integer((json_int_t)o.timeout_ms));
 	if (arguments && o.rollback)
 		json_object_set_new(arguments, "rollback", json_boolean(o.rollback > 0));
-	r = call(s, "session.exec", arguments, wait_ms, &answer, err);
-	return r < 0 ? r : follow(s, &o, answer, ret, err);
+	r = call(s, "session.exec", arguments, wait_ms, &o, &answer, err);
+	return answer ? follow(s, &o, answer, ret, err) : r < 0 ? r : 0;
 }
 
 int pale_session_follow(struct pale_session *s, uint32_t execution, uint64_t from,
@@ -331,8 +354,8 @@ int pale_session_follow(struct pale_session *s, uint32_t execution, uint64_t fro
 		r = call(s, "session.output",
 			 json_pack("{s:I, s:I}", "execution", (json_int_t)execution, "from",
 				   (json_int_t)from),
-			 0, &answer, err);
-	return r < 0 ? r : follow(s, &o, answer, ret, err);
+			 0, &o, &answer, err);
+	return answer ? follow(s, &o, answer, ret, err) : r < 0 ? r : 0;
 }
 
 int pale_session_list(void (*fn)(void *arg, const char *json), void *arg, struct pale_err *err)
@@ -359,8 +382,8 @@ int pale_session_list(void (*fn)(void *arg, const char *json), void *arg, struct
 		    readlinkat(dir, RUNTIME_LINK, to, sizeof(to)) <= 0)
 			continue;
 		fd = api_door_open(ids[i], &ignored);
-		if (fd < 0 ||
-		    api_door_ask(fd, ids[i], "info", json_object(), SLACK_S, &info, &ignored) < 0)
+		if (fd < 0 || api_door_ask(fd, ids[i], "info", json_object(), LOOK_S, NULL, &info,
+					   &ignored) < 0)
 			continue;
 		if (json_object_get(info, "session")) {
 			_cleanup_free_ char *text =

@@ -16,20 +16,13 @@ extern const struct cli_command cli_run_command;
 extern const struct cli_command cli_explain_command;
 extern const struct cli_command cli_doctor_command;
 extern const struct cli_command cli_network_command;
+extern const struct cli_command cli_session_command;
 extern const struct cli_command cli_pool_command;
 
 const struct cli_command *const cli_commands[] = {
-	&cli_run_command,
-	&cli_explain_command,
-	&cli_doctor_command,
-	&cli_network_command,
-	&cli_diff_command,
-	&cli_apply_command,
-	&cli_discard_command,
-	&cli_audit_command,
-	&cli_policy_command,
-	&cli_pool_command,
-	NULL,
+	&cli_run_command,     &cli_session_command, &cli_explain_command, &cli_doctor_command,
+	&cli_network_command, &cli_diff_command,    &cli_apply_command,	  &cli_discard_command,
+	&cli_audit_command,   &cli_policy_command,  &cli_pool_command,	  NULL,
 };
 
 bool cli_colour(FILE *f)
@@ -112,6 +105,8 @@ static int help(const struct cli_command *const *commands, int argc, char **argv
 	       "    pale run --overlay . -- make test    on a copy of a directory; then: pale "
 	       "diff\n"
 	       "    pale run --allow example.com get.py  with one host of the network\n"
+	       "    pale session new                     a box that stays; then: pale session "
+	       "exec\n"
 	       "    pale audit show --blocked            what it tried and was refused\n"
 	       "    pale explain                         what is enforced here, and by what\n"
 	       "\nCommands:\n");

@@ -294,6 +294,17 @@ void cli_print_help(FILE *f, const struct cli_command *command)
 	}
 }
 
+/* "key:session.kernel": the words that are possible for this key of the policy. */
+static const char *completion_of(const struct cli_option *o, struct pale_policy_key *key)
+{
+	if (!o->complete || !str_starts(o->complete, "key:"))
+		return o->complete;
+	for (size_t i = 0; pale_policy_key(i, key); i++)
+		if (strcmp(key->key, o->complete + 4) == 0)
+			return *key->words ? key->words : NULL;
+	return NULL;
+}
+
 /* Adds a string, or nothing where there is none. */
 static int put(json_t *object, const char *key, const char *value)
 {
@@ -309,13 +320,14 @@ static json_t *describe(const struct cli_command *command)
 	for (size_t i = 0; i < t.n; i++) {
 		for (const struct cli_option *o = t.table[i]; o->name; o++) {
 			json_t *row = json_object();
+			struct pale_policy_key key;
 			char letter[2] = {o->letter, '\0'};
 
 			r |= put(row, "name", o->name);
 			r |= put(row, "letter", o->letter ? letter : NULL);
 			r |= put(row, "argument", o->arg);
 			r |= put(row, "help", o->help);
-			r |= put(row, "complete", o->complete);
+			r |= put(row, "complete", completion_of(o, &key));
 			r |= json_object_set_new(row, "policy",
 						 json_boolean(o->id >= CLI_POLICY_IDS));
 			r |= json_array_append_new(options, row);

@@ -41,7 +41,7 @@ struct cli_option {
 	const char *arg;      /* the argument's name for the help text; NULL: takes none */
 	const char *help;     /* a phrase without a final full stop; wrapped where printed */
 	const char *complete; /* for shells: "file", "dir", "run", "policy", "command", or words
-				 "a|b" */
+				 "a|b", or "key:NAME": those of a key of the policy */
 };
 
 #define CLI_POLICY_IDS 1000 /* options from here on are the policy flags; never returned */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "cli/blocked.h"
 #include "cli/options.h"
 
 enum {
@@ -30,116 +31,13 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-static const char *string_at(const json_t *o, const char *key)
-{
-	const char *s = json_string_value(json_object_get(o, key));
-
-	return s ? s : "";
-}
-
-/* Fit for a terminal as it is. */
-static bool is_clean(const char *s)
-{
-	for (; *s; s++)
-		if ((unsigned char)*s < 0x20 || (unsigned char)*s > 0x7e)
-			return false;
-	return true;
-}
-
-static const char *clean_at(const json_t *o, const char *key)
-{
-	const char *s = string_at(o, key);
-
-	return is_clean(s) ? s : "?";
-}
-
-/* A request or connection that the broker refused. */
-static void describe_refused(const json_t *o, char *out, size_t size)
-{
-	const char *method = clean_at(o, "method"), *host = string_at(o, "host");
-	int port = (int)json_integer_value(json_object_get(o, "port"));
-
-	if (!*host)
-		host = string_at(o, "address");
-	if (strcmp(string_at(o, "kind"), "exfiltration") == 0)
-		snprintf(out, size, "a secret's placeholder sent to %s", QUOTED(host));
-	else if (*method)
-		snprintf(out, size, "%s %s of %s, port %d", method, QUOTED(string_at(o, "path")),
-			 QUOTED(host), port);
-	else
-		snprintf(out, size, "connect to %s, port %d", QUOTED(host), port);
-}
-
-/* The first thing that was blocked, in words; what the box chose of them is quoted. */
-static void describe_blocked(const json_t *o, char *out, size_t size)
-{
-	const char *kind = string_at(o, "kind"), *call = string_at(o, "call");
-
-	if (strcmp(kind, "dns") == 0)
-		snprintf(out, size, "looking up %s", QUOTED(string_at(o, "name")));
-	else if (strcmp(kind, "exfiltration") == 0 || (strcmp(kind, "network") == 0 && !*call))
-		describe_refused(o, out, size);
-	else if (strcmp(kind, "network") == 0)
-		snprintf(out, size, "%s to %s, port %d", string_at(o, "op"),
-			 QUOTED(string_at(o, "address")),
-			 (int)json_integer_value(json_object_get(o, "port")));
-	else if (strcmp(kind, "ssh_agent") == 0)
-		snprintf(out, size, "the ssh agent: %s%s%s: %s", clean_at(o, "request"),
-			 *string_at(o, "host") ? " for " : "", clean_at(o, "host"),
-			 clean_at(o, "detail"));
-	else if (strcmp(kind, "file") == 0)
-		snprintf(out, size, "%s of %s", string_at(o, "op"), QUOTED(string_at(o, "path")));
-	else if (strcmp(kind, "call") == 0)
-		snprintf(out, size, "the system call %s", call);
-	else
-		snprintf(out, size, "an attempt (%s)", kind);
-}
-
-/* Which rule it was, and what would let it through: for attempts on the network. */
-static void explain_blocked(const json_t *o, char *out, size_t size)
-{
-	const char *kind = string_at(o, "kind"), *rule = string_at(o, "rule"),
-		   *reason = string_at(o, "reason"), *allow = string_at(o, "allow"),
-		   *detail = string_at(o, "detail");
-	bool refused = strcmp(kind, "network") == 0;
-
-	*out = '\0';
-	if (!is_clean(detail))
-		detail = "";
-	/* Where the rules would have allowed it, what it was instead: "by the rule allow ..." says
-	 * nothing. */
-	if (*detail &&
-	    (strcmp(kind, "exfiltration") == 0 || (refused && strncmp(rule, "deny ", 5) != 0)))
-		snprintf(out, size, "%s%s%s%s%s%s%s%s", detail, *rule ? "; under the rule " : "",
-			 *rule ? QUOTED(rule) : "", *rule ? ", " : "", string_at(o, "where"),
-			 *allow ? "; --allow '" : "", allow, *allow ? "' would allow it" : "");
-	else if (*rule)
-		snprintf(out, size, "by the rule %s, %s%s%s", QUOTED(rule), string_at(o, "where"),
-			 *reason ? ": " : "", reason);
-	else if (*allow)
-		snprintf(out, size, "no rule %s it; --allow '%s' would",
-			 refused ? "allows" : "names", allow);
-	else if (refused)
-		snprintf(out, size, "no rule allows it");
-}
-
-static void print_blocked(struct pale_result *r, const char *on, const char *off)
+static void print_blocked(struct pale_result *r)
 {
 	const char *text = pale_result_json(r);
-	uint64_t blocked = pale_result_count(r, PALE_COUNT_BLOCKED);
 	json_t *all = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
-	const json_t *o = json_array_get(json_object_get(all, "blocked"), 0);
-	char what[512], why[1024] = "";
 
-	describe_blocked(o, what, sizeof(what));
-	explain_blocked(o, why, sizeof(why));
-	fprintf(stderr, "%spale: blocked: %s", on, what);
-	if (*why)
-		fprintf(stderr, " (%s)", why);
-	if (blocked > 1)
-		fprintf(stderr, ", and %llu more kind%s of attempt",
-			(unsigned long long)blocked - 1, blocked == 2 ? "" : "s");
-	fprintf(stderr, "; see `pale audit show %s --blocked`%s\n", pale_result_audit_id(r), off);
+	cli_print_blocked(json_object_get(all, "blocked"), pale_result_count(r, PALE_COUNT_BLOCKED),
+			  pale_result_audit_id(r));
 	json_decref(all);
 }
 
@@ -154,16 +52,16 @@ static void print_unreachable(struct pale_result *r, const char *on, const char 
 	{
 		if (!json_object_get(used, "failed"))
 			continue;
-		host = string_at(used, "host");
-		detail = string_at(used, "detail");
+		host = cli_string_at(used, "host");
+		detail = cli_string_at(used, "detail");
 		if (!*host)
-			host = string_at(used, "address");
+			host = cli_string_at(used, "address");
 		fprintf(stderr,
 			"%spale: allowed, but not reached: %s, port %d%s%s; see `pale audit show "
 			"%s --events`%s\n",
 			on, QUOTED(host), (int)json_integer_value(json_object_get(used, "port")),
-			*detail && is_clean(detail) ? ": " : "", is_clean(detail) ? detail : "",
-			pale_result_audit_id(r), off);
+			*detail && cli_is_clean(detail) ? ": " : "",
+			cli_is_clean(detail) ? detail : "", pale_result_audit_id(r), off);
 		break;
 	}
 	json_decref(all);
@@ -179,7 +77,7 @@ static void print_summary(struct pale_result *r)
 	if (pale_result_count(r, PALE_COUNT_LIMITS))
 		fprintf(stderr, "%spale: %s%s\n", on, pale_result_summary(r), off);
 	if (pale_result_count(r, PALE_COUNT_BLOCKED))
-		print_blocked(r, on, off);
+		print_blocked(r);
 	print_unreachable(r, on, off);
 	if (leftover)
 		fprintf(stderr,
@@ -247,7 +145,8 @@ static void print_loopback_hint(const struct pale_policy *policy, const struct p
 	all = json_loads(text, JSON_ALLOW_NUL, NULL);
 	json_array_foreach(json_object_get(json_object_get(all, "network"), "allow"), i, rule)
 	{
-		const char *host = string_at(rule, "host"), *address = string_at(rule, "address");
+		const char *host = cli_string_at(rule, "host"),
+			   *address = cli_string_at(rule, "address");
 
 		if (strcmp(host, "localhost") != 0 &&
 		    (*host || (strncmp(address, "127.", 4) != 0 && strcmp(address, "::1") != 0)))
@@ -320,7 +219,7 @@ static void print_published(void *arg, const char *line)
 	size_t i;
 
 	(void)arg;
-	if (strcmp(string_at(event, "event"), "network.published") == 0)
+	if (strcmp(cli_string_at(event, "event"), "network.published") == 0)
 		json_array_foreach(json_object_get(event, "ports"), i, port)
 		{
 			int in_box = (int)json_integer_value(json_object_get(port, "port"));
@@ -331,7 +230,7 @@ static void print_published(void *arg, const char *line)
 					in_box, (int)json_integer_value(at));
 			else
 				fprintf(stderr, "pale: port %d of the box is at %s\n", in_box,
-					QUOTED(string_at(port, "path")));
+					QUOTED(cli_string_at(port, "path")));
 		}
 	json_decref(event);
 }

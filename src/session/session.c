@@ -71,8 +71,9 @@ struct session {
 	uint32_t request_id;
 	void *request_client;
 
-	uint32_t undoable;   /* the execution that can be undone, or 0 */
-	char note[200];	     /* for the next execution */
+	uint32_t undoable; /* the execution that can be undone, or 0 */
+	uint32_t ended_id; /* the last one that ended its interpreter, until a fresh one is there */
+	char note[200];	   /* for the next execution */
 	char not_armed[160]; /* why the last one could not be taken back */
 	uint64_t made_us, used_us, cpu_seen_us, frozen_us, timeout_left_us;
 };
@@ -325,15 +326,26 @@ static void start_next(struct session *s)
 
 /* ---- executions: their end ---- */
 
-/* The first line of the code is enough from now on. */
+/* The first line of the code that has something. */
+static const char *first_line(const struct execution *x, size_t *ret_len)
+{
+	const char *line = x->code + strspn(x->code, " \t\r\n");
+
+	while (line > x->code && line[-1] != '\n')
+		line--;
+	*ret_len = strcspn(line, "\n");
+	if (*ret_len > CODE_LINE)
+		*ret_len = CODE_LINE;
+	return line;
+}
+
+/* It is enough from now on. */
 static void shorten(struct execution *x)
 {
-	size_t len = strcspn(x->code, "\n");
+	const char *line = first_line(x, &x->code_len);
 
-	if (len > CODE_LINE)
-		len = CODE_LINE;
-	x->code[len] = '\0';
-	x->code_len = len;
+	memmove(x->code, line, x->code_len);
+	x->code[x->code_len] = '\0';
 }
 
 /* how: what it took, or NULL. kept: the session's state now. */
@@ -405,6 +417,8 @@ static void take_done(struct session *s, const struct frame *f)
 	}
 	if (f->value == FRAME_ENDED) {
 		s->undoable = 0;
+		s->ended_id = x->id;
+		snprintf(s->not_armed, sizeof(s->not_armed), "the interpreter ended itself");
 	} else if (x->armed) {
 		s->undoable = x->id;
 	} else {
@@ -418,8 +432,12 @@ static void take_done(struct session *s, const struct frame *f)
 /* What ran it is dead, and the kernel is ready again. */
 static void died(struct session *s, const struct frame *f, bool held)
 {
-	bool ours = s->cause != CAUSE_NONE && s->escalated;
 	char text[120];
+	bool ours;
+
+	if ((f->value & 0x7f) == SIGKILL && !s->escalated)
+		s->config.ops->look_at_memory(s->config.arg);
+	ours = s->cause != CAUSE_NONE && s->escalated;
 
 	s->undoable = 0;
 	snprintf(s->not_armed, sizeof(s->not_armed), "it was taken back already");
@@ -460,6 +478,12 @@ static void take_back(struct session *s, const struct frame *f)
 	bool held = frame_key_is(f, "held");
 	uint32_t undone = s->undoable;
 
+	/* That there is a fresh interpreter after one that ended itself was said with its end; the
+	 * next execution may have begun since, and waits for this one. */
+	if (f->id && f->id == s->ended_id) {
+		s->ended_id = 0;
+		return;
+	}
 	if (s->running) {
 		died(s, f, held);
 		return;
@@ -1065,16 +1089,16 @@ json_t *session_show(struct session *s, bool all)
 	n++;
 	TAILQ_FOREACH(x, &s->executions, entry)
 	{
+		const char *line;
+		size_t len;
 		json_t *o;
 
 		if (n-- > 100 || !all)
 			continue;
+		line = first_line(x, &len);
 		o = json_pack("{s:I, s:s, s:o, s:I}", "execution", (json_int_t)x->id, "state",
-			      state_names[x->state], "code",
-			      execution_text(x->code, strcspn(x->code, "\n") < CODE_LINE
-							      ? strcspn(x->code, "\n")
-							      : CODE_LINE),
-			      "next", (json_int_t)x->next);
+			      state_names[x->state], "code", execution_text(line, len), "next",
+			      (json_int_t)x->next);
 		json_object_set(o, "outcome", json_object_get(x->result, "outcome"));
 		json_object_set(o, "wall_ms", json_object_get(x->result, "wall_ms"));
 		json_array_append_new(history, o);

@@ -26,6 +26,8 @@ struct session_ops {
 	void (*drain)(void *arg);
 	/* Processor time that the box has used. */
 	uint64_t (*cpu_us)(void *arg);
+	/* Looks whether the kernel has killed something for want of memory: session_memory(). */
+	void (*look_at_memory)(void *arg);
 	/* Stops all of the box but for its first process, or lets it go on. */
 	int (*freeze)(void *arg, bool freeze, struct pale_err *err);
 	/* An execution begins, or has ended: adds to its result what was attempted, which files it

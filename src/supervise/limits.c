@@ -186,18 +186,25 @@ static void on_sample(evutil_socket_t fd, short what, void *arg)
 		look_again(run, next);
 }
 
+void limits_memory(struct run *run)
+{
+	struct cgroup_usage u = {0};
+
+	if (!run->box.reaped && !run->plan->sample_memory && look_at_cgroup(run, &u) &&
+	    new_kills(run, &u))
+		memory_over(run, u.memory_peak_bytes, true);
+}
+
 /* The kernel killed something of the box because its memory was used up. Part of a box is worth
  * nothing: all of it ends. */
 static void on_memory_event(evutil_socket_t fd, short what, void *arg)
 {
 	struct run *run = arg;
-	struct cgroup_usage u = {0};
 
 	(void)fd;
 	(void)what;
 	cgroup_drain(run->cgroup);
-	if (look_at_cgroup(run, &u) && new_kills(run, &u))
-		memory_over(run, u.memory_peak_bytes, true);
+	limits_memory(run);
 }
 
 static int start_sampling(struct run *run, struct pale_err *err)

@@ -79,6 +79,9 @@ void run_log(struct run *run, const char *stage, const char *event, json_t *body
 
 /* limits.c */
 int limits_start(struct run *run, struct pale_err *err) _must_check_;
+/* Whether the kernel has killed something for want of memory, now: what was killed may be heard of
+ * before why. */
+void limits_memory(struct run *run);
 /* The last figures, when the box is dead. */
 void limits_finish(struct run *run);
 

@@ -55,6 +55,11 @@ static uint64_t cpu_us(void *arg)
 	return run->result->cpu_ms * 1000;
 }
 
+static void look_at_memory(void *arg)
+{
+	limits_memory(arg);
+}
+
 static int freeze(void *arg, bool stop, struct pale_err *err)
 {
 	struct run *run = arg;
@@ -208,6 +213,7 @@ int session_open(struct run *run, struct pale_err *err)
 		.fail = fail,
 		.drain = drain,
 		.cpu_us = cpu_us,
+		.look_at_memory = look_at_memory,
 		.freeze = freeze,
 		.begin = begin,
 		.settle = settle,

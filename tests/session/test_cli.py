@@ -1,0 +1,129 @@
+"""pale session from the outside: what each command prints, its exit status, its JSON; what becomes of a session
+when fronts and supervisors die. usage: test_cli.py PALE BOX"""
+from cli import *
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+
+@case
+def help_texts():
+    done = session("--help")
+    names = re.findall(r"^  session (\w+)", done.stdout, re.M)
+    check("the group's help names its commands", done.returncode == 0 and {"new", "exec", "ls", "rm"} <= set(names), done.stdout)
+    for name in names:
+        done = session(name, "--help")
+        check(f"pale session {name} --help has exit statuses and fits 100 columns",
+              done.returncode == 0 and "xit status" in done.stdout and max(map(len, done.stdout.splitlines())) <= 100, done.stdout)
+        says(f"pale session {name}: an unknown option", session(name, "--nonsense"), 2, "--help")
+
+
+@case
+def begin_and_end():
+    says("none runs", session("ls"), 0, "no sessions")
+    same("... nothing as JSON", session("ls", "--json").stdout, "")
+    says("... and none can be left out", session("show"), 125, "no session runs", "pale session new")
+    done = session("new", "--name", "work")
+    same("new prints the name", (done.returncode, done.stdout, done.stderr), (0, "work\n", ""))
+    done = session("new", "--json", "--kernel", "python", "--idle", "1h", "--lifetime", "2h", "--grace", "300ms")
+    o = json.loads(done.stdout)
+    check("new --json has id, name, kernel and ready_ms", set(o) == {"id", "name", "kernel", "ready_ms"} and len(o["id"]) == 26
+          and o["name"] is None and o["kernel"] == "python" and 0 < o["ready_ms"] < 60000, done.stdout)
+    listed = [json.loads(line) for line in session("ls", "--json").stdout.splitlines()]
+    check("ls --json has both", [i["session"]["name"] for i in listed] == ["work", None] and listed[1]["id"] == o["id"], listed)
+    check("... with the options given", listed[1]["session"]["idle_limit_ms"] == 3600000, listed)
+    table = session("ls").stdout.splitlines()
+    check("ls is a table", table[0].split()[:4] == ["NAME", "ID", "KERNEL", "STATE"] and table[1].split()[:4:3] == ["work", "idle"]
+          and len(table) == 3, table)
+    says("a name that is taken", session("new", "--name", "work"), 1, "runs already", "pale session rm work")
+    for name in ("last", "", "-x", "a/b", "ä", "x" * 65):
+        says(f"no name: {name[:9]!r}", session("new", f"--name={name}"), 2, "is no name")
+    for what, ref in (("its id", o["id"]), ("a beginning of its id", o["id"][:25]), ("last", "last")):
+        check(f"a session is found by {what}", show(ref)["id"] == o["id"])
+    check("... and by its name", show("work")["session"]["name"] == "work")
+    says("of two, which has to be said", session("show"), 2, "2 sessions run", o["id"])
+    done = session("rm", o["id"], "none-such")
+    says("rm of one that is not there", done, 1, "no session", "none-such")
+    check("... and the other is gone, whole", not lives(listed[1]["supervisor_pid"]) and not lives(listed[1]["pid"]))
+    says("-f does not mind", session("rm", "-f", "none-such"), 0)
+    check("without SESSION, the only one", show("work")["id"] == json.loads(session("show", "--json").stdout)["id"])
+    says("rm needs to know", session("rm"), 2, "--all")
+    says("... not both", session("rm", "--all", "work"), 2, "exclude")
+    says("rm --all", session("rm", "--all"), 0)
+    says("... ends all", session("ls"), 0, "no sessions")
+    events = [e["event"] for e in log(listed[0]["id"])]
+    check("the log is whole", events[0] == "box.start" and "session.ready" in events and events[-1] == "box.end", events)
+    for args in (("exec", "work", "-c", "1"), ("output", "work"), ("interrupt", "work"), ("show", "work"), ("undo", "work"),
+                 ("restart", "work"), ("freeze", "work"), ("thaw", "work")):
+        done = session(*args, "--json")
+        message = json.loads(done.stdout)["error"]["message"]
+        says(f"{args[0]}: it has ended, also as JSON", done, 125, "pale session ls" if args[0] != "exec" else "pale: ", message)
+
+
+@case
+def wrong_usage():
+    for args in (("new", "x"), ("new", "--idle", "soon"), ("new", "--kernel", "cobol"), ("exec",), ("exec", "x"), ("exec", "x", "-c", "1", "f"),
+                 ("exec", "x", "f", "g"), ("exec", "x", "--json", "--stream", "-c", "1"), ("exec", "x", "--timeout", "0", "-c", "1"),
+                 ("exec", "x", "--timeout", "soon", "-c", "1"), ("exec", "x", "-b", "--display", "d", "-c", "1"), ("exec", "x", "-i", "-"),
+                 ("output", "x", "0"), ("output", "x", "one"), ("output", "x", "1", "2"), ("output", "x", "--from", "-1"),
+                 ("interrupt", "x", "y"), ("interrupt", "x", "--escalate", "hard"), ("interrupt", "x", "--grace", "soon"),
+                 ("interrupt", "x", "--execution", "0"), ("ls", "x"), ("show", "x", "y"), ("undo", "x", "y")):
+        done = session(*args)
+        check(f"pale session {' '.join(args)}: wrong usage", done.returncode == 2 and done.stderr.startswith("pale"), (done.returncode, done.stderr))
+
+
+@case
+def executions():
+    new("--name", "e")
+    same("what it prints", execute("e", "x = 6 * 7\nprint('a')").stdout, "a\n")
+    done = execute("e", "x")
+    same("state stays, and the value of a last expression is printed", (done.returncode, done.stdout, done.stderr), (0, "42\n", ""))
+    same("None is not", execute("e", "None").stdout, "")
+    done = execute("e", "print('p', end=''); 1 / 0")
+    check("an error: 1, and the traceback on stderr, without colours", done.returncode == 1 and done.stdout == "p" and
+          done.stderr.rstrip().endswith("ZeroDivisionError: division by zero") and "\033" not in done.stderr, done.stderr)
+    with open("f.py", "w", encoding="utf-8") as f:
+        f.write("# -*- coding: utf-8 -*-\nprint('file', x, 'ä')\n")
+    same("code from a file", session("exec", "e", "f.py").stdout, "file 42 ä\n")
+    same("code from standard input", session("exec", "e", "-", input="x + 1").stdout, "43\n")
+    same("no code", (execute("e", "").returncode, session("exec", "e", "/dev/null").returncode), (0, 0))
+    says("a file that is not there", session("exec", "e", "none.py"), 2, "none.py")
+    done = subprocess.run([pale, "session", "exec", "e", "-"], env=env, input=b"print('\xff')", capture_output=True)
+    check("code that is no text", done.returncode == 2 and b"UTF-8" in done.stderr, done.stderr)
+    done = subprocess.run([pale, "session", "exec", "e", "-c", "import sys; n = sys.stdout.buffer.write(bytes([0, 255, 10]))"], env=env, capture_output=True)
+    same("output that is no text comes as it is", done.stdout, b"\0\xff\n")
+    o = result("e", "import sys\nprint('o', flush=True); n = sys.stderr.write('e\\n'); x")
+    check("--json has the result and the events in order", o["outcome"] == "ok" and o["exit_status"] == 0 and o["state"] == "kept" and
+          [e["type"] for e in o["events"] if e["type"] != "started"] == ["stdout", "stderr", "result"] and value(o) == "42", o)
+    o = result("e", "raise ValueError('v')")
+    check("--json of an error", o["outcome"] == "error" and o["exit_status"] == 1 and
+          [(e["name"], e["message"]) for e in o["events"] if e["type"] == "error"] == [("ValueError", "v")], o)
+    lines = [json.loads(line) for line in execute("e", "print('s'); x", "--stream").stdout.splitlines()]
+    check("--stream: the number first, the result last", lines[0]["type"] == "execution" and lines[0]["execution"] > 5 and
+          lines[-1]["type"] == "end" and lines[-1]["result"]["execution"] == lines[0]["execution"] and
+          {"stdout", "result"} <= {e["type"] for e in lines}, lines)
+    done = execute("e", "import time\nprint('first', flush=True); time.sleep(1.5); print('then')", "--background")
+    n = done.stdout.strip()
+    check("--background prints a number and leaves", n.isdigit() and done.returncode == 0, done.stdout)
+    wait_for(lambda: "first" in session("output", "e", n).stdout)
+    says("output, while it runs", session("output", "e", n), 0, "first\n", "still runs")
+    done = session("output", "e", n, "--follow")
+    same("output --follow, to the end", (done.returncode, done.stdout), (0, "first\nthen\n"))
+    o = json.loads(session("output", "e", n, "--json", "--from", "2").stdout)
+    check("output --json --from", o["state"] == "done" and all(e["n"] >= 2 for e in o["events"]) and o["result"]["outcome"] == "ok", o)
+    same("without a number, the newest", session("output", "e").stdout, "first\nthen\n")
+    says("an execution that was not", session("output", "e", "999"), 125, "999")
+    o = show("e")["session"]
+    check("show has the history", o["history"][0]["code"] == "x = 6 * 7" and o["history"][0]["outcome"] == "ok" and o["state"] == "idle", o)
+    says("... for people", session("show", "e"), 0, "error", "x = 6 * 7", "python")
+    events = [e for e in log(show("e")["id"]) if e["event"].startswith("exec.")]
+    check("the log has each execution, whole, before it runs", events[0]["event"] == "exec.start" and events[0]["code"] == "x = 6 * 7\nprint('a')"
+          and events[1]["event"] == "exec.end" and events[1]["outcome"] == "ok", events[:2])
+    session("rm", "e")
+
+
+done()
