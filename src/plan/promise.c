@@ -191,8 +191,9 @@ static void add_resources(struct plan *p)
 	SAY(it->what, "%s", num_format_duration(text, p->limits.wall_ms));
 	SAY(it->mechanism, "the supervisor's timer");
 	it = promise_add(p, AXIS_RESOURCES, "cpu");
-	SAY(it->what, "%s of processor time for the whole box",
-	    num_format_duration(text, p->limits.cpu_ms));
+	SAY(it->what, "%s of processor time for the whole box%s",
+	    num_format_duration(text, p->limits.cpu_ms),
+	    p->network ? ", with the broker's for it" : "");
 	if (p->sample_cpu) {
 		SAY(it->mechanism, "the supervisor's accounting, RLIMIT_CPU a process");
 		SAY(it->fallback, "no cpu accounting cgroup: %s",

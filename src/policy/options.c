@@ -169,7 +169,8 @@ const struct policy_option policy_options[] = {
 	 .example = "limits: {wall: 10m}", .also = "timeout time walltime duration deadline"},
 	{.key = "limits.cpu", .type = OPTION_TIME, .offset = P(limits.cpu_ms), .def = "30s",
 	 .min = "10ms", .max = "10000h", .widens = WIDENS_MORE, .item = ITEM_CPU, .flag = "cpu-time",
-	 .doc = "Processor time of all processes together; at its end the box is destroyed.",
+	 .doc = "Processor time of all processes together, with what the broker of its network uses for "
+	 "it; at its end the box is destroyed.",
 	 .example = "limits: {cpu: 1m}", .also = "cpu_time cputime cpu-time"},
 	{.key = "limits.cpus", .type = OPTION_MILLI, .offset = P(limits.cpus_milli), .def = "1",
 	 .min = "0.01", .max = "4096", .widens = WIDENS_MORE, .item = ITEM_CPUS, .flag = "cpus",

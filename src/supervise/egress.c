@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -43,10 +44,11 @@ struct broker {
 	char **placeholders;
 	char *ca;
 	char program[PATH_MAX];
-	size_t nrules, most_rules; /* in force; and since the start */
-	unsigned changing;	   /* rules that it was sent and has not taken over */
-	uint64_t events_milli;	   /* that it may tell, in thousandths */
-	uint64_t events_us;	   /* when that was filled up */
+	size_t nrules, most_rules;    /* in force; and since the start */
+	unsigned changing;	      /* rules that it was sent and has not taken over */
+	uint64_t events_milli;	      /* that it may tell, in thousandths */
+	uint64_t events_us;	      /* when that was filled up */
+	uint64_t cpu_from_us, cpu_us; /* processor time when it was ready, and as last seen */
 	char stack[16384] __attribute__((aligned(16)));
 };
 
@@ -389,6 +391,32 @@ static bool wait_for(const struct broker *b, uint64_t until_us)
 	return now < until_us && poll(&p, 1, (int)((until_us - now) / 1000) + 1) != 0;
 }
 
+/* Of the whole process, by its clock, which anybody may read; 0 if it is gone. */
+static uint64_t read_cpu_us(const struct broker *b)
+{
+	struct timespec t;
+	clockid_t clock;
+
+	if (b->pid <= 0 || clock_getcpuclockid(b->pid, &clock) != 0 || clock_gettime(clock, &t) < 0)
+		return 0;
+	/* While its number is not given to another, which the program that we are a library of can
+	 * only do by waiting for it. */
+	if (syscall(SYS_pidfd_send_signal, b->pidfd, 0, NULL, 0) < 0 && errno != EPERM)
+		return 0;
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+uint64_t broker_cpu_us(struct broker *b)
+{
+	uint64_t now_us = b ? read_cpu_us(b) : 0;
+
+	if (!b)
+		return 0;
+	if (now_us > b->cpu_from_us && now_us - b->cpu_from_us > b->cpu_us)
+		b->cpu_us = now_us - b->cpu_from_us;
+	return b->cpu_us;
+}
+
 int broker_ready(struct broker *b, struct pale_err *err)
 {
 	uint64_t until = clock_mono_us() + READY_TIME_MS * 1000ULL;
@@ -401,8 +429,10 @@ int broker_ready(struct broker *b, struct pale_err *err)
 			return r;
 		if (r == 0)
 			continue;
-		if (m.kind == EGRESS_READY)
+		if (m.kind == EGRESS_READY) {
+			b->cpu_from_us = read_cpu_us(b);
 			return 0;
+		}
 		if (m.kind != EGRESS_CA || b->ca || !ends(m.text, sizeof(m.text)))
 			return err_set(err, PALE_E_SYSTEM, STAGE, 0,
 				       "the egress broker makes no sense");

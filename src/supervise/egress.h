@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "egress/wire.h"
@@ -34,6 +35,9 @@ const char *broker_ca(const struct broker *b);
 int broker_agent(struct broker *b, struct box *box, struct pale_err *err) _must_check_;
 
 int broker_fd(const struct broker *b);
+/* Processor time that it has used since broker_ready(): all of it for what the box does, or what is
+ * done to it. 0 for NULL. */
+uint64_t broker_cpu_us(struct broker *b);
 /* Sends it changed rules: {"network": ...} in a sealed memfd, borrowed. */
 int broker_change(struct broker *b, int memfd, struct pale_err *err) _must_check_;
 /* What its events name are from now on the first n rules, of these. */

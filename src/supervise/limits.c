@@ -71,10 +71,13 @@ static bool look_at_cgroup(struct run *run, struct cgroup_usage *u)
 	return true;
 }
 
+/* What the box's processes have used, and the broker for them: what it does, and how often, they
+ * say. */
 static void check_cpu(struct run *run, uint64_t cpu_us, bool final)
 {
 	uint64_t max_us = run->plan->limits.cpu_ms * 1000;
 
+	cpu_us += broker_cpu_us(run->broker);
 	if (cpu_us / 1000 > run->result->cpu_ms)
 		run->result->cpu_ms = cpu_us / 1000;
 	if (run->session)
@@ -104,6 +107,12 @@ static void memory_over(struct run *run, uint64_t used, bool killed)
 	run_limit(run, LIMIT_MEMORY, used, run->plan->limits.memory_bytes, true);
 }
 
+/* That can be used at a time: the broker has one thread. */
+static unsigned processors(const struct run *run)
+{
+	return run->plan->affinity + (run->broker ? 1 : 0);
+}
+
 /* When to look at it again: one that does nothing can wait. */
 static uint64_t look_at_session(const struct run *run, uint64_t next)
 {
@@ -111,8 +120,8 @@ static uint64_t look_at_session(const struct run *run, uint64_t next)
 
 	if (!session_busy(run->session) && !run->usage)
 		return LOOK_IDLE_MS;
-	if (left_us && left_us / run->plan->affinity / 1000 < next)
-		next = left_us / run->plan->affinity / 1000;
+	if (left_us && left_us / processors(run) / 1000 < next)
+		next = left_us / processors(run) / 1000;
 	return next < LOOK_MIN_MS ? LOOK_MIN_MS : next;
 }
 
@@ -164,8 +173,8 @@ static uint64_t look(struct run *run, bool final)
 	left_us = limits->cpu_ms > run->result->cpu_ms
 			  ? (limits->cpu_ms - run->result->cpu_ms) * 1000
 			  : 0;
-	if (left_us / run->plan->affinity / 1000 < next)
-		next = left_us / run->plan->affinity / 1000;
+	if (left_us / processors(run) / 1000 < next)
+		next = left_us / processors(run) / 1000;
 	return next < LOOK_MIN_MS ? LOOK_MIN_MS : next;
 }
 
@@ -244,8 +253,8 @@ int limits_start(struct run *run, struct pale_err *err)
 			return r;
 		first = usage_first_ms(run->usage);
 	}
-	if (limits->cpu_ms / run->plan->affinity < first)
-		first = limits->cpu_ms / run->plan->affinity;
+	if (limits->cpu_ms / processors(run) < first)
+		first = limits->cpu_ms / processors(run);
 	look_again(run, first < LOOK_MIN_MS ? LOOK_MIN_MS : first);
 	fd = run->cgroup ? cgroup_event_fd(run->cgroup, &events) : -1;
 	if (fd >= 0)
@@ -263,8 +272,12 @@ void limits_finish(struct run *run)
 	 * of the box, so it can only be believed as far as it goes. */
 	bool gone = run->plan->host.cgroup.kind == CGROUP_V2_SYSTEMD;
 
-	if ((run->plan->sample_cpu || gone) && run->init_cpu_us / 1000 > run->result->cpu_ms)
-		run->result->cpu_ms = run->init_cpu_us / 1000;
+	if (run->plan->sample_cpu || gone) {
+		uint64_t ms = (run->init_cpu_us + broker_cpu_us(run->broker)) / 1000;
+
+		if (ms > run->result->cpu_ms)
+			run->result->cpu_ms = ms;
+	}
 	if ((run->plan->sample_memory || gone) &&
 	    run->init_max_rss_bytes > run->result->memory_peak_bytes)
 		run->result->memory_peak_bytes = run->init_max_rss_bytes;

@@ -49,9 +49,9 @@ static uint64_t cpu_us(void *arg)
 
 	if (!run->plan->sample_cpu && run->cgroup && !run->box.reaped &&
 	    cgroup_cpu_us(run->cgroup, &us) == 0)
-		return us;
+		return us + broker_cpu_us(run->broker);
 	if (run->usage && !run->box.reaped && usage_sample(run->usage, &now, NULL) == 0)
-		return now.cpu_us;
+		return now.cpu_us + broker_cpu_us(run->broker);
 	return run->result->cpu_ms * 1000;
 }
 

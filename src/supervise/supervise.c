@@ -638,8 +638,11 @@ static void write_end(struct run *run, struct pale_err *err)
 		broker_finish(run->broker, on_egress_event, run);
 	events_flush(run->events);
 	r->blocked = events_blocked(run->events);
-	if (run->broker)
+	if (run->broker) {
 		r->network = events_network(run->events);
+		json_object_set_new(r->network, "cpu_ms",
+				    json_integer((json_int_t)(broker_cpu_us(run->broker) / 1000)));
+	}
 	for (int i = 0; r->output && i < OUTPUT_STREAMS; i++) {
 		enum output_stream s = (enum output_stream)i;
 		uint64_t omitted = output_omitted(r->output, s),

@@ -203,6 +203,28 @@ os._exit(0)
 
 
 @case
+def processor_time():
+    """What the broker uses for the box is the box's: it may make it work as much as it likes."""
+    load = """
+import resource, socket
+b = bytearray(1 << 20)
+while True:
+    s = socket.create_connection(("www.example.com", 80))
+    s.sendall(b"GET /bytes/50000000 HTTP/1.0\\r\\nHost: www.example.com\\r\\n\\r\\n")
+    while s.recv_into(b):
+        u = resource.getrusage(resource.RUSAGE_SELF)
+        print(int(1000 * (u.ru_utime + u.ru_stime)), flush=True)
+"""
+    r = run([PYTHON, "-c", load], flags=("--json", "--cpu-time", "600ms", "--timeout", "50s", "--output", "1KiB"))
+    own, brokers_part = int(r.json["stdout"].split()[-1]), r.json["network"]["cpu_ms"]
+    check("it counts against limits.cpu", r.json["outcome"] == "cpu time" and own < 550, [own, r.json])
+    check("in the usage, together", own + brokers_part <= r.json["usage"]["cpu_ms"] + 1 < own + brokers_part + 300 and brokers_part > 50,
+          [own, brokers_part, r.json["usage"]])
+    r = run(["true"])
+    check("getting ready does not", r.json["network"]["cpu_ms"] <= 10, r.json["network"])
+
+
+@case
 def lost_datagrams():
     """To a port of an allowed name that no rule for udp has: nobody is there to answer, so the call says it."""
     r = run([PYTHON, "-c", """
