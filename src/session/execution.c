@@ -258,7 +258,8 @@ int execution_show(struct execution *x, const struct frame *f, struct pale_err *
 		/* Once is enough for a flood of them. */
 		if (item && item->type == ITEM_OTHER && x->next > 4 * ITEMS_MAX)
 			return 0;
-		return execution_add(x, json_pack("{s:s, s:s}", "type", "note", "text", text), err);
+		return execution_add(x, json_pack("{s:s, s:s}", "type", "note", "text", text),
+				     strlen(text), err);
 	}
 	if (!item || item->type != ITEM_SHOWN || item->number != f->value ||
 	    item->result != result || item->read) {
@@ -279,15 +280,24 @@ int execution_show(struct execution *x, const struct frame *f, struct pale_err *
 	return 0;
 }
 
-int execution_add(struct execution *x, json_t *event, struct pale_err *err)
+int execution_add(struct execution *x, json_t *event, size_t bytes, struct pale_err *err)
 {
-	struct execution_item *item = event ? item_new(x, ITEM_OTHER) : NULL;
+	struct execution_item *item;
 
+	if (event && (x->nother >= ITEMS_MAX || x->shown + bytes > EXECUTION_SHOWN_MAX)) {
+		x->omitted_bytes += bytes;
+		json_decref(event);
+		return 0;
+	}
+	item = event ? item_new(x, ITEM_OTHER) : NULL;
 	if (!item) {
 		json_decref(event);
 		return err_nomem(err, STAGE);
 	}
 	item->event = event;
+	item->shown = bytes;
+	x->shown += bytes;
+	x->nother++;
 	return 0;
 }
 
@@ -298,6 +308,7 @@ int execution_fail(struct execution *x, const struct frame *f, struct pale_err *
 	       at = end ? message + 1 : f->data_len;
 
 	str_escape_into(x->name, sizeof(x->name), f->key, f->key_len);
+	x->display_bytes += f->data_len;
 	return execution_add(
 		x,
 		json_pack("{s:s, s:o, s:o, s:o, s:i}", "type", "error", "name",
@@ -305,7 +316,7 @@ int execution_fail(struct execution *x, const struct frame *f, struct pale_err *
 			  execution_text(f->data, message), "traceback",
 			  execution_text(f->data_len ? f->data + at : "", f->data_len - at), "line",
 			  f->value > 0 ? f->value : 0),
-		err);
+		f->data_len + f->key_len, err);
 }
 
 /* ---- reading ---- */

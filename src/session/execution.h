@@ -36,7 +36,8 @@ struct execution {
 	uint64_t half;	       /* bytes of output that are kept from the head, and the tail */
 	uint64_t head, tail;   /* kept */
 	unsigned nhead, ntail; /* items of these */
-	uint64_t shown;	       /* bytes of displays that are kept */
+	uint64_t shown;	       /* bytes of displays, errors and notes that are kept */
+	unsigned nother;       /* items that are neither output nor display */
 	uint64_t output_bytes[2], display_bytes, omitted_bytes;
 
 	char name[64];	/* of the error, if there was one */
@@ -53,8 +54,9 @@ int execution_print(struct execution *x, enum execution_stream stream, const cha
 /* A part of a display: its MIME type is f's key. */
 int execution_show(struct execution *x, const struct frame *f, struct pale_err *err) _must_check_;
 int execution_fail(struct execution *x, const struct frame *f, struct pale_err *err) _must_check_;
-/* Any other event; stolen. */
-int execution_add(struct execution *x, json_t *event, struct pale_err *err) _must_check_;
+/* Any other event, with about so many bytes; stolen. A flood of them is left out, and counted. */
+int execution_add(struct execution *x, json_t *event, size_t bytes,
+		  struct pale_err *err) _must_check_;
 
 /* Appends events from number *from on to the array, about at_most bytes of them, and sets *from to
  * what comes next. 1: there is more; 0; or PALE_E_NOMEM. */

@@ -276,7 +276,7 @@ static void add_note(struct session *s, struct execution *x, const char *text, s
 
 	if (execution_add(
 		    x, json_pack("{s:s, s:o}", "type", "note", "text", execution_text(text, len)),
-		    &err) < 0)
+		    len, &err) < 0)
 		fail(s, &err);
 	notify(s);
 }
@@ -709,7 +709,7 @@ static void take_started(struct session *s, const struct frame *f)
 	if (execution_add(x,
 			  json_pack("{s:s, s:b, s:s?}", "type", "started", "rollback", x->armed,
 				    "why", x->why[0] ? x->why : NULL),
-			  &err) < 0)
+			  sizeof(x->why), &err) < 0)
 		fail(s, &err);
 	notify(s);
 	if (s->stage == STAGE_SIGNALLED && x->pid)
@@ -748,7 +748,7 @@ static void take_input_wanted(struct session *s, const struct frame *f)
 			  json_pack("{s:s, s:o, s:b}", "type", "input", "prompt",
 				    execution_text(f->data, f->data_len), "password",
 				    f->value == 1),
-			  &err) < 0)
+			  f->data_len, &err) < 0)
 		fail(s, &err);
 	notify(s);
 }
@@ -786,6 +786,8 @@ static void on_message(void *arg, const struct frame *f)
 		r = execution_fail(x, f, &err);
 	else
 		add_note(s, x, f->data, f->data_len < 4096 ? f->data_len : 4096);
+	if (f->kind == FRAME_NOTE)
+		x->display_bytes += f->data_len;
 	if (r < 0)
 		fail(s, &err);
 	else if (s->running)
@@ -1051,6 +1053,9 @@ int session_freeze(struct session *s, bool freeze, json_t **ret, struct pale_err
 	uint64_t now = clock_mono_us();
 	int r = check_alive(s, err);
 
+	if (r == 0 && freeze && s->running && s->stage != STAGE_RUNS)
+		return err_set(err, PALE_E_CONFLICT, STAGE, 0,
+			       "what runs is being interrupted: wait for that");
 	if (r == 0 && s->frozen != freeze)
 		r = s->config.ops->freeze(s->config.arg, freeze, err);
 	if (r < 0)

@@ -7,6 +7,7 @@
 #include "supervise/door.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -26,6 +27,7 @@
 
 #define STAGE	    "supervise"
 #define PROGRESS_S  10 /* a line that was begun, or an answer, has to get on within this time */
+#define LOOK_S	    2
 #define AGAIN_S	    1  /* after no more descriptors could be had */
 #define REFUSED_MAX 16 /* events of refused ones */
 #define READ_SIZE   16384
@@ -42,6 +44,7 @@ struct client {
 	struct door *door;
 	int fd;
 	struct event *readable, *writable;
+	struct event *look; /* while an answer is under way: is it still there? */
 	enum phase phase;
 	struct live_who who;
 	struct buf in, out;
@@ -76,6 +79,8 @@ static void client_free(struct client *c)
 		event_free(c->readable);
 	if (c->writable)
 		event_free(c->writable);
+	if (c->look)
+		event_free(c->look);
 	close_fd(&c->fd);
 	control_request_done(&c->request);
 	buf_done(&c->in);
@@ -141,6 +146,8 @@ static void answer(struct client *c, json_t *result, enum control_code code,
 	const json_t *id = c->request.id;
 	int r = result ? control_reply(&c->out, id, result) : control_error(&c->out, id, code, err);
 
+	event_del(c->look);
+
 	if (r < 0) {
 		struct pale_err e;
 
@@ -179,6 +186,7 @@ static void unknown_command(struct client *c)
 
 static void run_command(struct client *c)
 {
+	static const struct timeval look_time = {.tv_sec = LOOK_S};
 	struct door *d = c->door;
 	const struct door_command *command = find(c->request.command);
 	struct door_call call = {.client = c,
@@ -202,6 +210,7 @@ static void run_command(struct client *c)
 	}
 	/* Before it is called: the answer may come while it is. */
 	c->phase = ANSWERING;
+	event_add(c->look, &look_time);
 	r = command->run(&call, &result, &err);
 	if (r == DOOR_AGAIN)
 		c->phase = WAITING;
@@ -299,6 +308,19 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 	}
 	c->in.len += (size_t)n;
 	take_line(c);
+}
+
+/* One that has closed its connection altogether waits for nothing; one that has only said all that
+ * it has to say does. */
+static void on_look(evutil_socket_t fd, short what, void *arg)
+{
+	struct client *c = arg;
+	struct pollfd p = {c->fd, 0, 0};
+
+	(void)fd;
+	(void)what;
+	if (poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR))
+		client_free(c);
 }
 
 static void on_writable(evutil_socket_t fd, short what, void *arg)
@@ -447,7 +469,8 @@ static void admit(struct door *d, int fd, const struct live_who *who)
 	d->n++;
 	c->readable = event_new(d->config.base, fd, EV_READ, on_readable, c);
 	c->writable = event_new(d->config.base, fd, EV_WRITE, on_writable, c);
-	if (!c->readable || !c->writable)
+	c->look = event_new(d->config.base, -1, EV_PERSIST, on_look, c);
+	if (!c->readable || !c->writable || !c->look)
 		client_free(c);
 	else
 		wait_for_line(c);
