@@ -68,10 +68,18 @@ static uint64_t do_cpu(void *arg)
 
 static int do_freeze(void *arg, bool freeze, struct pale_err *err)
 {
+	static unsigned n;
+
 	(void)arg;
-	(void)freeze;
 	(void)err;
-	return 0;
+	/* Now and then not at once. */
+	return freeze ? n++ & 1 : 0;
+}
+
+static bool do_stands(void *arg)
+{
+	(void)arg;
+	return true;
 }
 
 static void do_settle(void *arg, json_t *result)
@@ -105,6 +113,7 @@ static const struct session_ops ops = {
 	.cpu_us = do_cpu,
 	.look_at_memory = do_nothing,
 	.freeze = do_freeze,
+	.stands = do_stands,
 	.begin = do_nothing,
 	.settle = do_settle,
 	.answer = do_answer,
@@ -148,7 +157,7 @@ static void request(struct world *w, uint8_t what, const char *text, size_t len)
 	case 4: r = session_restart(s, client, &answer, &err); break;
 	case 5: r = session_ask(s, what & 64, text, len, id, client, &answer, &err); break;
 	case 6: r = session_input(s, id, text, len, what & 64, &answer, &err); break;
-	case 7: r = session_freeze(s, what & 64, &answer, &err); break;
+	case 7: r = session_freeze(s, what & 64, client, &answer, &err); break;
 	case 8: answer = session_show(s, what & 64); break;
 	case 9:
 		session_print(s, what & 64 ? EXECUTION_STDERR : EXECUTION_STDOUT, text, len);

@@ -446,6 +446,7 @@ void cgroup_kill_once(struct cgroup *g)
 			syscall(SYS_pidfd_send_signal, fds[i], SIGKILL, NULL, 0);
 		close_fd(&fds[i]);
 	}
+	cgroup_thaw_killed(g);
 }
 
 int cgroup_kill(struct cgroup *g, unsigned timeout_ms, struct pale_err *err)
@@ -456,6 +457,8 @@ int cgroup_kill(struct cgroup *g, unsigned timeout_ms, struct pale_err *err)
 	if (!g->ngroups)
 		return 0;
 	cgroup_remember(g);
+	if (g->frozen)
+		cgroup_kill_once(g);
 	/* Every process of the box is in every group of it: they have nothing to leave it with. */
 	for (;;) {
 		pid_t first;
@@ -602,9 +605,18 @@ int cgroup_recover(const struct cgroup_host *host, const char *id, struct pale_e
 		if (fd >= 0)
 			find_group(&rec, fd, p->dir, 16);
 	}
-	/* Not every group need exist in every hierarchy; each is emptied for itself. */
 	int r = 0;
 	size_t found = rec.g->ngroups;
+
+	/* A frozen one did not die with its supervisor. */
+	for (size_t i = 0; i < found; i++) {
+		struct cgroup one = {.kind = CGROUP_V1, .ngroups = 1, .group = {rec.g->group[i]}};
+
+		cgroup_kill_once(&one);
+	}
+	for (size_t i = 0; i < found; i++)
+		cgroup_thaw_dir(rec.g->group[i].path);
+	/* Not every group need exist in every hierarchy; each is emptied for itself. */
 
 	for (size_t i = 0; i < found && r == 0; i++) {
 		struct cgroup_dir first = rec.g->group[0];

@@ -24,6 +24,7 @@ enum cgroup_v1_controller {
 	CGROUP_PIDS,
 	CGROUP_CPU,
 	CGROUP_CPUACCT,
+	CGROUP_FREEZER,
 	CGROUP_V1_COUNT,
 };
 
@@ -31,6 +32,7 @@ struct cgroup_host {
 	enum cgroup_kind kind;
 	bool memory, swap, pids, cpu, kill; /* controllers and files that a box's group will have */
 	bool cputime;	/* the cpu time of a whole box is counted by the kernel */
+	bool freeze;	/* a whole box can be stopped where it stands: cgroup_freeze() */
 	bool vacate;	/* v2: this process must first move itself into a leaf below base */
 	char base[256]; /* v2: the directory below which boxes' groups are made */
 	char v1[CGROUP_V1_COUNT]
@@ -45,6 +47,7 @@ struct cgroup_limits {
 	uint64_t memory_bytes; /* memory and swap together; 0: no limit */
 	uint64_t processes;    /* 0: no limit */
 	uint64_t cpus_milli;   /* 0: no limit */
+	bool freezer;	       /* no limit: it is to be frozen, for which v1 needs one group more */
 };
 
 struct cgroup; /* opaque; one box's groups */
@@ -102,6 +105,18 @@ void cgroup_drain(struct cgroup *g);
 
 /* How long processes had to wait because the share of the processors was used up. */
 uint64_t cgroup_throttled_us(const struct cgroup *g);
+
+/* Stops everything in it where it stands, or lets it go on. Returns at once: whoever is in the
+ * middle of a system call stops when that returns, see cgroup_stands(). Only where it was made with
+ * limits.freezer and cgroup_can_freeze() says so. v1: what is frozen does not die by SIGKILL, nor
+ * with its supervisor, until it is let go on; the functions that kill see to that. */
+bool cgroup_can_freeze(const struct cgroup *g);
+int cgroup_freeze(struct cgroup *g, bool freeze, struct pale_err *err) _must_check_;
+/* After cgroup_freeze(g, true): whether all of it stands still. */
+bool cgroup_stands(struct cgroup *g);
+/* A descriptor and the text that lets it go on when it is written there: for one who outlives us.
+ * -1 where nobody needs to, since what is frozen dies like everything else. Close it. */
+int cgroup_thaw_fd(const struct cgroup *g, const char **ret_text);
 
 /* Kills what is in it now, and does not wait: so that all die at once, and not when the first of
  * them gets its turn among the others. */

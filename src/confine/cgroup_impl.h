@@ -1,5 +1,5 @@
-/* What cgroup.c, cgroup_v1.c, cgroup_v2.c and cgroup_systemd.c share; for nobody else but the
- * tests. */
+/* What cgroup.c, cgroup_freeze.c, cgroup_v1.c, cgroup_v2.c and cgroup_systemd.c share; for nobody
+ * else but the tests. */
 #pragma once
 
 #include "confine/cgroup.h"
@@ -66,9 +66,16 @@ struct cgroup {
 	bool bus_direct;	 /* it is systemd's own socket, without a bus in between */
 	uint32_t serial, start_serial;
 	uint64_t slice_kills; /* systemd: OOM kills in the slice before this box */
+	bool frozen;	      /* or is being */
 	bool has_last;
 	struct cgroup_usage last; /* the figures before the group went away */
 };
+
+/* Lets go on what is frozen in this directory, if anything; after SIGKILL was sent to all in it, so
+ * that it does nothing more than die. */
+void cgroup_thaw_dir(const char *dir);
+/* Likewise the whole box, if it is frozen. */
+void cgroup_thaw_killed(struct cgroup *g);
 
 int cgroup_v1_create(const struct cgroup_host *host, struct cgroup *g, const char *name,
 		     struct pale_err *err) _must_check_;

@@ -35,13 +35,16 @@ static bool no_swap(const char *swaps)
 void cgroup_v1_probe(const struct cgroup_source *src, const struct cgroup_places *places,
 		     struct cgroup_host *ret)
 {
-	static const char *const names[] = {"memory", "pids", "cpu", "cpuacct"};
+	static const char *const names[] = {"memory", "pids", "cpu", "cpuacct", "freezer"};
 	bool have[CGROUP_V1_COUNT] = {false};
 	const char *not_writable = NULL;
 
 	for (int c = 0; c < CGROUP_V1_COUNT; c++) {
 		const struct cgroup_place *p = &places->v1[c];
 
+		/* No limit is kept by it: where it is missing, signals do. */
+		if (c == CGROUP_FREEZER && (!p->dir[0] || access(p->dir, W_OK) < 0))
+			continue;
 		if (!p->dir[0]) {
 			if (c == CGROUP_MEMORY && !p->listed)
 				cgroup_why(ret, "the memory controller is not enabled: boot with "
@@ -80,6 +83,7 @@ void cgroup_v1_probe(const struct cgroup_source *src, const struct cgroup_places
 	ret->cpu |= have[CGROUP_CPU] &&
 		    places->v1[CGROUP_CPU].dir[places->v1[CGROUP_CPU].mount_len] == '\0';
 	ret->cputime = have[CGROUP_CPUACCT];
+	ret->freeze = have[CGROUP_FREEZER];
 	ret->swap = have[CGROUP_MEMORY] &&
 		    (cgroup_has_file(ret->v1[CGROUP_MEMORY], "memory.memsw.limit_in_bytes") ||
 		     no_swap(src->swaps));
@@ -218,10 +222,9 @@ int cgroup_v1_create(const struct cgroup_host *host, struct cgroup *g, const cha
 		.stop_forks = v1_stop_forks,
 	};
 	const bool need[CGROUP_V1_COUNT] = {
-		[CGROUP_MEMORY] = g->limits.memory_bytes,
-		[CGROUP_PIDS] = g->limits.processes,
-		[CGROUP_CPU] = g->limits.cpus_milli,
-		[CGROUP_CPUACCT] = host->cputime,
+		[CGROUP_MEMORY] = g->limits.memory_bytes, [CGROUP_PIDS] = g->limits.processes,
+		[CGROUP_CPU] = g->limits.cpus_milli,	  [CGROUP_CPUACCT] = host->cputime,
+		[CGROUP_FREEZER] = g->limits.freezer,
 	};
 	int r;
 

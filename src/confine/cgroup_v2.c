@@ -148,6 +148,9 @@ void cgroup_v2_probe(const struct cgroup_source *src, const struct cgroup_places
 
 	ret->kill = cgroup_has_file(place->dir, "cgroup.kill") ||
 		    !cgroup_has_file(place->dir, "cgroup.events");
+	/* Since 5.2; a root has neither file. */
+	ret->freeze = cgroup_has_file(place->dir, "cgroup.freeze") ||
+		      !cgroup_has_file(place->dir, "cgroup.events");
 	ret->swap = true; /* whether memory.swap.max is there shows when the group is made */
 	memcpy(dir, place->dir, strlen(place->dir) + 1);
 	for (;;) {
@@ -192,7 +195,7 @@ void cgroup_v2_probe(const struct cgroup_source *src, const struct cgroup_places
 		if (ret->kind != CGROUP_NONE)
 			return;
 	}
-	ret->swap = ret->kill = false;
+	ret->swap = ret->kill = ret->freeze = false;
 	cgroup_why(ret, "%s", reason);
 	if (!systemd)
 		cgroup_why(ret,

@@ -10,6 +10,7 @@
  * Hostile: DNS queries (parsed here because here there is nothing to lose), and every process it
  * reaps. Built against musl, static: it has to be small and quick to start, no more. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,6 +18,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -259,6 +261,79 @@ static void kill_one(const struct init_message *m)
 		kill(pid, m->value);
 }
 
+/* Who stood already when all was stopped: their programs wanted that, and they stay so. */
+static pid_t stood[256];
+static unsigned nstood;
+
+static int is_stopped(pid_t pid)
+{
+	char path[32], text[512], *state;
+	int fd;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	/* The name before it may hold anything, but no more than 64 bytes. */
+	state = strrchr(text, ')');
+	return state && state[1] == ' ' && state[2] == 'T';
+}
+
+/* The next process of the box, by number: the kernel lists them so. 0: no more. */
+static pid_t next_process(DIR *proc)
+{
+	struct dirent *e;
+
+	while (proc && (e = readdir(proc))) {
+		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
+
+		if (pid > 1)
+			return pid;
+	}
+	return 0;
+}
+
+static void stop_all(void)
+{
+	DIR *proc = opendir("/proc");
+	pid_t pid;
+
+	nstood = 0;
+	while ((pid = next_process(proc)) && nstood < sizeof(stood) / sizeof(*stood))
+		if (is_stopped(pid))
+			stood[nstood++] = pid;
+	if (proc)
+		closedir(proc);
+	kill(-1, SIGSTOP);
+}
+
+/* All of them at once, unless some are to stay. Children before their parents, as far as numbers
+ * tell: a shell that goes on and finds its child still stopped takes that for its user's wish. */
+static void go_on(void)
+{
+	static pid_t pids[4096];
+	DIR *proc = opendir("/proc");
+	unsigned n = 0, i;
+	pid_t pid;
+
+	while ((pid = next_process(proc)) && n < sizeof(pids) / sizeof(*pids)) {
+		for (i = 0; i < nstood && stood[i] != pid; i++)
+			;
+		if (i == nstood)
+			pids[n++] = pid;
+	}
+	if (proc)
+		closedir(proc);
+	if (n == sizeof(pids) / sizeof(*pids) || (n == 0 && !nstood))
+		kill(-1, SIGCONT);
+	while (n)
+		kill(pids[--n], SIGCONT);
+	nstood = 0;
+}
+
 static int next_number(char **s)
 {
 	int value = (int)strtol(*s, s, 10);
@@ -337,8 +412,12 @@ int main(int argc, char **argv)
 				kill(command, m.value);
 			if (m.kind == INIT_KILL)
 				kill_one(&m);
-			if (m.kind == INIT_PAUSE)
+			if (m.kind == INIT_PAUSE && m.type == 0)
 				kill(-1, m.value);
+			if (m.kind == INIT_PAUSE && m.type == 1 && m.value == SIGSTOP)
+				stop_all();
+			if (m.kind == INIT_PAUSE && m.type == 1 && m.value == SIGCONT)
+				go_on();
 			if (m.kind == INIT_CONNECT)
 				connect_port(&m);
 		}

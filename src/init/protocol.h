@@ -18,7 +18,10 @@ enum init_kind {
 			    dead */
 	INIT_LOOKUP = 6, /* a name was asked for: text */
 	/* supervisor to init */
-	INIT_PAUSE = 7, /* value: SIGSTOP or SIGCONT, for everything but init */
+	/* value: SIGSTOP or SIGCONT, for everything but init; type 1: who stood already stays so
+	 * when the others go on, for which init opens files, so that the supervisor must be there.
+	 */
+	INIT_PAUSE = 7,
 	/* Connect to the port `value` of the box's loopback; id: of the request. */
 	INIT_CONNECT = 8,
 	/* init to supervisor */

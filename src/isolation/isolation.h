@@ -85,8 +85,9 @@ int isolation_signal(struct box *box, int signal_number) _must_check_;
 /* A signal for the process `pid`, as it is numbered in the box; group: and the group that it leads.
  * 0 or a negative errno. */
 int isolation_kill_one(struct box *box, int32_t pid, int signal_number, bool group) _must_check_;
-/* Stops everything in the box but its first process, or lets it go on. 0 or a negative errno. */
-int isolation_pause(struct box *box, bool stop) _must_check_;
+/* Stops everything in the box but its first process, or lets it go on. exact: what stood already
+ * stays so; then the seccomp listener has to be served meanwhile. 0 or a negative errno. */
+int isolation_pause(struct box *box, bool stop, bool exact) _must_check_;
 void isolation_kill(struct box *box);
 /* Waits for the first process; everything in its pid namespace is dead when it returns. */
 void isolation_reap(struct box *box);

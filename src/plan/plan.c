@@ -216,6 +216,7 @@ int plan_make(const struct plan_request *req, struct plan **ret, struct pale_err
 		r = set_rlimits(p, err);
 	if (r == 0 && req->session)
 		r = kernel_plan(p, req->policy, err);
+	p->cgroup_limits.freezer = p->kernel && p->use_cgroup && p->host.cgroup.freeze;
 	if (r == 0)
 		r = command_make(p, req, toolchain, err);
 	if (r == 0)
@@ -258,7 +259,8 @@ int plan_digest(const struct plan *p, char ret[static 65], struct pale_err *err)
 				  p->command.tty,
 				  p->cgroup_limits.memory_bytes,
 				  p->cgroup_limits.processes,
-				  p->cgroup_limits.cpus_milli};
+				  p->cgroup_limits.cpus_milli,
+				  p->cgroup_limits.freezer};
 
 	put(&b, "pale plan 1");
 	put(&b, p->host.release);

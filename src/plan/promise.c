@@ -236,6 +236,22 @@ static void add_resources(struct plan *p)
 	SAY(it->mechanism, "the supervisor reads the pipes");
 }
 
+static void add_freeze(struct plan *p)
+{
+	struct promise *it = promise_add(p, AXIS_RESOURCES, "freeze");
+
+	SAY(it->what, "box.freeze stops all of it where it stands, its time-outs too");
+	if (p->cgroup_limits.freezer) {
+		SAY(it->mechanism, "%s freezer", group(p));
+		return;
+	}
+	SAY(it->mechanism, "SIGSTOP by its first process to all others");
+	SAY(it->fallback, "no cgroup freezer: %s",
+	    p->host.cgroup.why[0] ? p->host.cgroup.why : "none is here");
+	SAY(it->uncovered, "a program that had the kernel send it a SIGCONT (by a timer) goes on; "
+			   "parents are told of it (SIGCHLD)");
+}
+
 int promise_make(struct plan *p, struct pale_err *err)
 {
 	p->cap_promises = MAX_PROMISES;
@@ -248,5 +264,7 @@ int promise_make(struct plan *p, struct pale_err *err)
 	promise_network(p);
 	add_kernel(p);
 	add_resources(p);
+	if (p->kernel)
+		add_freeze(p);
 	return 0;
 }

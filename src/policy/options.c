@@ -447,7 +447,7 @@ const struct policy_option policy_options[] = {
 	 .example = "session: {idle: 2h}", .also = "idle_timeout timeout"},
 	{.key = "session.lifetime", .type = OPTION_TIME, .offset = P(session.lifetime_ms),
 	 .def = "24h", .min = "1s", .max = "10000h", .widens = WIDENS_MORE,
-	 .doc = "A session is ended after so long, whatever it does.",
+	 .doc = "A session is ended after so long, whatever it does, frozen or not.",
 	 .example = "session: {lifetime: 168h}", .also = "ttl max_age"},
 
 	{.key = "audit", .type = OPTION_GROUP, .doc = "What is recorded besides what always is.",

@@ -8,7 +8,7 @@
  * if what ran it died; undo, restart, completion and inspection are requests, one at a time, while
  * none is. A process that has to go gets a SIGINT, after a grace a SIGKILL, and a kernel that then
  * does not come back within BACK_MS ends the box. */
-#include "session/session.h"
+#include "session/session_impl.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -29,11 +29,8 @@
 #define CODE_LINE    200
 #define BUSY_US	     20000 /* of processor time between two looks: somebody works in the box */
 
-enum cause { CAUSE_NONE, CAUSE_INTERRUPT, CAUSE_TIMEOUT, CAUSE_CPU, CAUSE_OUTPUT, CAUSE_MEMORY };
 static const char *const cause_outcomes[] = {NULL,  "interrupted", "timeout",
 					     "cpu", "output",	   "memory"};
-
-enum stage { STAGE_RUNS, STAGE_SIGNALLED, STAGE_KILLED };
 
 /* Who waits for an execution: for something new, or, after an interrupt, for its end. */
 struct waiter {
@@ -45,37 +42,6 @@ struct waiter {
 	bool whole;	/* session.exec: until it has ended */
 	bool interrupt; /* session.interrupt */
 	struct event *timer;
-};
-
-struct session {
-	struct session_config config;
-	struct kernel *kernel;
-	bool ready, dead, frozen;
-	char language[32], banner[128];
-	TAILQ_HEAD(execution_list, execution) executions; /* oldest first */
-	TAILQ_HEAD(, waiter) waiters;
-	size_t nqueued;
-	uint32_t last_id, last_request;
-	struct execution *running;
-	struct event *timeout, *grace, *notify, *idle, *lifetime;
-
-	/* How the running one is being ended. */
-	enum cause cause;
-	enum stage stage;
-	enum session_escalate escalate;
-	bool escalated; /* it took the SIGKILL */
-	uint64_t cpu_base_us;
-
-	/* The request under way: UNDO, RESTART, COMPLETE, INSPECT. */
-	uint8_t request;
-	uint32_t request_id;
-	void *request_client;
-
-	uint32_t undoable; /* the execution that can be undone, or 0 */
-	uint32_t ended_id; /* the last one that ended its interpreter, until a fresh one is there */
-	char note[200];	   /* for the next execution */
-	char not_armed[160]; /* why the last one could not be taken back */
-	uint64_t made_us, used_us, cpu_seen_us, frozen_us, timeout_left_us;
 };
 
 static void warmed_up(struct session *s);
@@ -93,7 +59,7 @@ static void fail(struct session *s, const struct pale_err *err)
 	s->config.ops->fail(s->config.arg, err);
 }
 
-static void set_timer(struct event *e, uint64_t us)
+void session_timer(struct event *e, uint64_t us)
 {
 	struct timeval tv = {.tv_sec = (time_t)(us / 1000000),
 			     .tv_usec = (suseconds_t)(us % 1000000)};
@@ -211,7 +177,7 @@ static int wait_for(struct session *s, const struct waiter *what, uint64_t wait_
 		waiter_free(w);
 		return err_nomem(err, STAGE);
 	}
-	set_timer(w->timer, wait_ms * 1000);
+	session_timer(w->timer, wait_ms * 1000);
 	return SESSION_LATER;
 }
 
@@ -244,6 +210,7 @@ void session_forget(struct session *s, void *client)
 	}
 	if (s->request_client == client)
 		s->request_client = NULL;
+	session_freeze_forget(s, client);
 }
 
 /* ---- executions: beginning ---- */
@@ -281,7 +248,7 @@ static void add_note(struct session *s, struct execution *x, const char *text, s
 	notify(s);
 }
 
-static void start_next(struct session *s)
+void session_start_next(struct session *s)
 {
 	struct execution *x;
 	struct pale_err err;
@@ -313,7 +280,7 @@ static void start_next(struct session *s)
 	x->started_us = clock_mono_us();
 	x->cpu_us = s->cpu_base_us = s->config.ops->cpu_us(s->config.arg);
 	if (x->timeout_ms)
-		set_timer(s->timeout, x->timeout_ms * 1000);
+		clock_start(s, &s->timeout, x->timeout_ms * 1000);
 	if (kernel_send(s->kernel,
 			&(struct frame){.kind = FRAME_EXECUTE,
 					.id = x->id,
@@ -355,8 +322,8 @@ static void finish(struct session *s, const char *outcome, const char *how, cons
 	struct execution *x = s->running;
 	json_t *result;
 
-	event_del(s->timeout);
-	event_del(s->grace);
+	clock_stop(&s->timeout);
+	clock_stop(&s->grace);
 	if (!x->id) {
 		json_decref(status);
 		warmed_up(s);
@@ -387,7 +354,7 @@ static void finish(struct session *s, const char *outcome, const char *how, cons
 	(void)!s->config.ops->log(s->config.arg, "exec.end", json_deep_copy(result));
 	forget_some(s);
 	notify(s);
-	start_next(s);
+	session_start_next(s);
 }
 
 static void take_done(struct session *s, const struct frame *f)
@@ -465,12 +432,12 @@ static void request_answer(struct session *s, json_t *result, const struct pale_
 
 	s->request = 0;
 	s->request_client = NULL;
-	event_del(s->grace);
+	clock_stop(&s->grace);
 	if (client)
 		answer(s, client, result, err);
 	else
 		json_decref(result);
-	start_next(s);
+	session_start_next(s);
 }
 
 static void take_back(struct session *s, const struct frame *f)
@@ -523,7 +490,7 @@ static void kill_running(struct session *s)
 
 	s->stage = STAGE_KILLED;
 	s->escalated = true;
-	set_timer(s->grace, BACK_MS * 1000);
+	clock_start(s, &s->grace, BACK_MS * 1000);
 	if (x->pid > 1)
 		(void)!s->config.ops->signal(s->config.arg, x->pid, SIGKILL, true);
 }
@@ -535,6 +502,7 @@ static void on_grace(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	s->grace.runs = false;
 	if (s->stage == STAGE_KILLED || s->request) {
 		err_set(&err, PALE_E_SYSTEM, STAGE, 0,
 			"the kernel did not come back within %d s: the box ends", BACK_MS / 1000);
@@ -577,7 +545,7 @@ static void end_running(struct session *s, enum cause cause, enum session_escala
 	/* Before STARTED nobody could be told: it is, then. */
 	if (s->running->pid > 1)
 		(void)!s->config.ops->signal(s->config.arg, s->running->pid, SIGINT, true);
-	set_timer(s->grace, grace_ms * 1000);
+	clock_start(s, &s->grace, grace_ms * 1000);
 }
 
 static void on_timeout(evutil_socket_t fd, short what, void *arg)
@@ -586,6 +554,7 @@ static void on_timeout(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	s->timeout.runs = false;
 	if (s->running)
 		end_running(s, CAUSE_TIMEOUT, ESCALATE_RESTART, s->config.grace_ms);
 }
@@ -646,7 +615,7 @@ static void tell_ready(struct session *s)
 		return;
 	s->ready = true;
 	s->config.ops->ready(s->config.arg);
-	start_next(s);
+	session_start_next(s);
 }
 
 /* Nobody's execution: not on record, its output nobody's. */
@@ -843,6 +812,7 @@ void session_ended(struct session *s, const char *outcome)
 	if (s->dead)
 		return;
 	s->dead = true;
+	session_freeze_ended(s);
 	event_del(s->idle);
 	event_del(s->lifetime);
 	TAILQ_FOREACH(x, &s->executions, entry)
@@ -865,7 +835,7 @@ void session_ended(struct session *s, const char *outcome)
 
 /* ---- from the door ---- */
 
-static int check_alive(const struct session *s, struct pale_err *err)
+int session_check_alive(const struct session *s, struct pale_err *err)
 {
 	if (s->dead)
 		return err_set(err, PALE_E_CONFLICT, STAGE, 0, "the box has ended");
@@ -876,7 +846,7 @@ int session_exec(struct session *s, const struct session_exec *q, void *client, 
 		 struct pale_err *err)
 {
 	struct execution *x;
-	int r = check_alive(s, err);
+	int r = session_check_alive(s, err);
 
 	if (r < 0)
 		return r;
@@ -902,7 +872,7 @@ int session_exec(struct session *s, const struct session_exec *q, void *client, 
 	TAILQ_INSERT_TAIL(&s->executions, x, entry);
 	s->nqueued++;
 	session_touch(s);
-	start_next(s);
+	session_start_next(s);
 	if (!q->wait_ms)
 		return view(s, x, 0, ret, err);
 	return wait_for(s, &(struct waiter){.client = client, .id = x->id, .whole = true},
@@ -930,7 +900,7 @@ int session_interrupt(struct session *s, uint32_t id, int64_t grace_ms, enum ses
 		      uint64_t wait_ms, void *client, json_t **ret, struct pale_err *err)
 {
 	struct execution *x = id ? find(s, id) : s->running;
-	int r = check_alive(s, err);
+	int r = session_check_alive(s, err);
 
 	if (r < 0)
 		return r;
@@ -968,7 +938,7 @@ int session_interrupt(struct session *s, uint32_t id, int64_t grace_ms, enum ses
 static int ask(struct session *s, uint8_t kind, const char *code, size_t len, int32_t cursor,
 	       void *client, struct pale_err *err)
 {
-	int r = check_alive(s, err);
+	int r = session_check_alive(s, err);
 
 	if (r < 0)
 		return r;
@@ -984,7 +954,7 @@ static int ask(struct session *s, uint8_t kind, const char *code, size_t len, in
 	s->request = kind;
 	s->request_id = ++s->last_request | 0x80000000u;
 	s->request_client = client;
-	set_timer(s->grace, BACK_MS * 1000);
+	clock_start(s, &s->grace, BACK_MS * 1000);
 	r = kernel_send(s->kernel,
 			&(struct frame){.kind = kind,
 					.id = s->request_id,
@@ -995,7 +965,7 @@ static int ask(struct session *s, uint8_t kind, const char *code, size_t len, in
 	if (r < 0) {
 		s->request = 0;
 		s->request_client = NULL;
-		event_del(s->grace);
+		clock_stop(&s->grace);
 		return r;
 	}
 	return SESSION_LATER;
@@ -1028,7 +998,7 @@ int session_ask(struct session *s, bool inspect, const char *code, size_t len, u
 int session_input(struct session *s, uint32_t id, const char *text, size_t len, bool eof,
 		  json_t **ret, struct pale_err *err)
 {
-	int r = check_alive(s, err);
+	int r = session_check_alive(s, err);
 
 	if (r < 0)
 		return r;
@@ -1045,41 +1015,6 @@ int session_input(struct session *s, uint32_t id, const char *text, size_t len, 
 	if (r < 0)
 		return r;
 	*ret = json_object();
-	return *ret ? 0 : err_nomem(err, STAGE);
-}
-
-int session_freeze(struct session *s, bool freeze, json_t **ret, struct pale_err *err)
-{
-	uint64_t now = clock_mono_us();
-	int r = check_alive(s, err);
-
-	if (r == 0 && freeze && s->running && s->stage != STAGE_RUNS)
-		return err_set(err, PALE_E_CONFLICT, STAGE, 0,
-			       "what runs is being interrupted: wait for that");
-	if (r == 0 && s->frozen != freeze)
-		r = s->config.ops->freeze(s->config.arg, freeze, err);
-	if (r < 0)
-		return r;
-	if (s->frozen != freeze) {
-		s->frozen = freeze;
-		/* Its clocks stop with it. */
-		if (freeze && s->running && s->running->timeout_ms) {
-			uint64_t used = now - s->running->started_us,
-				 max = s->running->timeout_ms * 1000;
-
-			s->timeout_left_us = used < max ? max - used : 1;
-			event_del(s->timeout);
-		} else if (!freeze && s->running && s->running->timeout_ms) {
-			s->running->started_us += now - s->frozen_us;
-			set_timer(s->timeout, s->timeout_left_us);
-		}
-		s->frozen_us = now;
-		session_touch(s);
-		(void)!s->config.ops->log(
-			s->config.arg, freeze ? "session.frozen" : "session.thawed", json_object());
-		start_next(s);
-	}
-	*ret = json_pack("{s:b}", "frozen", s->frozen);
 	return *ret ? 0 : err_nomem(err, STAGE);
 }
 
@@ -1140,7 +1075,7 @@ static void on_idle(evutil_socket_t fd, short what, void *arg)
 	if (now >= s->used_us + limit)
 		s->config.ops->over(s->config.arg, "idle");
 	else
-		set_timer(s->idle, s->used_us > now ? limit : s->used_us + limit - now);
+		session_timer(s->idle, s->used_us > now ? limit : s->used_us + limit - now);
 }
 
 static void on_lifetime(evutil_socket_t fd, short what, void *arg)
@@ -1157,9 +1092,9 @@ void session_claim(struct session *s, const char *name)
 	s->config.name = name;
 	session_touch(s);
 	if (s->config.idle_ms)
-		set_timer(s->idle, s->config.idle_ms * 1000);
+		session_timer(s->idle, s->config.idle_ms * 1000);
 	if (s->config.lifetime_ms)
-		set_timer(s->lifetime, s->config.lifetime_ms * 1000);
+		session_timer(s->lifetime, s->config.lifetime_ms * 1000);
 }
 
 int session_new(const struct session_config *config, struct session **ret, struct pale_err *err)
@@ -1183,14 +1118,16 @@ int session_new(const struct session_config *config, struct session **ret, struc
 	TAILQ_INIT(&s->waiters);
 	session_touch(s);
 	s->made_us = s->used_us;
-	s->timeout = event_new(config->base, -1, 0, on_timeout, s);
-	s->grace = event_new(config->base, -1, 0, on_grace, s);
+	s->timeout.event = event_new(config->base, -1, 0, on_timeout, s);
+	s->grace.event = event_new(config->base, -1, 0, on_grace, s);
 	s->notify = event_new(config->base, -1, 0, on_notify, s);
 	s->idle = event_new(config->base, -1, 0, on_idle, s);
 	s->lifetime = event_new(config->base, -1, 0, on_lifetime, s);
-	if (!s->timeout || !s->grace || !s->notify || !s->idle || !s->lifetime)
+	if (!s->timeout.event || !s->grace.event || !s->notify || !s->idle || !s->lifetime)
 		return err_nomem(err, STAGE);
-	r = kernel_new(&kernel, &s->kernel, err);
+	r = session_freeze_init(s, err);
+	if (r == 0)
+		r = kernel_new(&kernel, &s->kernel, err);
 	if (r == 0 && !config->held)
 		session_claim(s, config->name);
 	return r;
@@ -1220,7 +1157,9 @@ void session_free(struct session *s)
 		execution_free(x);
 	}
 	kernel_free(s->kernel);
-	struct event *events[] = {s->timeout, s->grace, s->notify, s->idle, s->lifetime};
+	session_freeze_free(s);
+	struct event *events[] = {s->timeout.event, s->grace.event, s->notify, s->idle,
+				  s->lifetime};
 
 	for (size_t i = 0; i < sizeof(events) / sizeof(*events); i++)
 		if (events[i])

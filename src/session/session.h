@@ -28,8 +28,10 @@ struct session_ops {
 	uint64_t (*cpu_us)(void *arg);
 	/* Looks whether the kernel has killed something for want of memory: session_memory(). */
 	void (*look_at_memory)(void *arg);
-	/* Stops all of the box but for its first process, or lets it go on. */
+	/* Stops all of the box, or lets it go on. 0: done; 1: not all of it stands yet, but
+	 * stands() will say so. */
 	int (*freeze)(void *arg, bool freeze, struct pale_err *err);
+	bool (*stands)(void *arg);
 	/* An execution begins, or has ended: adds to its result what was attempted, which files it
 	 * changed. */
 	void (*begin)(void *arg);
@@ -114,7 +116,10 @@ int session_ask(struct session *s, bool inspect, const char *code, size_t len, u
 		void *client, json_t **ret, struct pale_err *err) _must_check_;
 int session_input(struct session *s, uint32_t id, const char *text, size_t len, bool eof,
 		  json_t **ret, struct pale_err *err) _must_check_;
-int session_freeze(struct session *s, bool freeze, json_t **ret, struct pale_err *err) _must_check_;
+/* freeze.c */
+int session_freeze(struct session *s, bool freeze, void *client, json_t **ret,
+		   struct pale_err *err) _must_check_;
+bool session_frozen(const struct session *s);
 /* all: with its history. */
 json_t *session_show(struct session *s, bool all);
 /* Somebody used it: its idle time begins anew. */

@@ -66,11 +66,11 @@ static void on_stop(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (!run->box.reaped && isolation_pause(&run->box, true) < 0)
+	if (!run->box.reaped && isolation_pause(&run->box, true, false) < 0)
 		return;
 	kill(getpid(), SIGSTOP);
 	if (!run->box.reaped)
-		(void)!isolation_pause(&run->box, false);
+		(void)!isolation_pause(&run->box, false, false);
 }
 
 static int watch_signals(struct run *run, struct pale_err *err)

@@ -224,7 +224,7 @@ int door_freeze(struct door_call *call, json_t **ret, struct pale_err *err)
 	int r = begin(call, no_arguments, err);
 
 	if (r == 0)
-		r = session_freeze(call->config->session, true, ret, err);
+		r = session_freeze(call->config->session, true, call->client, ret, err);
 	return finish(call, r, err);
 }
 
@@ -233,6 +233,6 @@ int door_thaw(struct door_call *call, json_t **ret, struct pale_err *err)
 	int r = begin(call, no_arguments, err);
 
 	if (r == 0)
-		r = session_freeze(call->config->session, false, ret, err);
+		r = session_freeze(call->config->session, false, call->client, ret, err);
 	return finish(call, r, err);
 }

@@ -118,7 +118,7 @@ static uint64_t look_at_session(const struct run *run, uint64_t next)
 {
 	uint64_t left_us = session_cpu_left_us(run->session);
 
-	if (!session_busy(run->session) && !run->usage)
+	if ((!session_busy(run->session) || run->frozen) && !run->usage)
 		return LOOK_IDLE_MS;
 	if (left_us && left_us / processors(run) / 1000 < next)
 		next = left_us / processors(run) / 1000;

@@ -10,6 +10,7 @@
 #include "supervise/door.h"
 #include "supervise/egress.h"
 #include "supervise/events.h"
+#include "supervise/freeze.h"
 #include "supervise/inbound.h"
 #include "supervise/live.h"
 #include "supervise/notify.h"
@@ -38,6 +39,9 @@ struct run {
 	json_t *blocked_before;	  /* then: what was blocked before the execution that runs */
 	char name[65];		  /* and its name, if that is taken */
 	bool held;		  /* in a pool, and nobody's yet */
+	bool frozen;		  /* or is being */
+	pid_t thaw_keeper;	  /* then: freeze.c; 0: none */
+	int thaw_pipe;		  /* its end is our end */
 	json_t *policy_name;	  /* for those at the door; with the next, as the log has them */
 	char started[CLOCK_TEXT]; /* when the box was built */
 	struct usage *usage;	  /* the supervisor's own accounting, where no cgroup counts */

@@ -62,12 +62,12 @@ static void look_at_memory(void *arg)
 
 static int freeze(void *arg, bool stop, struct pale_err *err)
 {
-	struct run *run = arg;
-	int r = isolation_pause(&run->box, stop);
+	return freeze_set(arg, stop, err);
+}
 
-	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r,
-			       "cannot reach the box's first process")
-		     : 0;
+static bool stands(void *arg)
+{
+	return freeze_done(arg);
 }
 
 static void begin(void *arg)
@@ -215,6 +215,7 @@ int session_open(struct run *run, struct pale_err *err)
 		.cpu_us = cpu_us,
 		.look_at_memory = look_at_memory,
 		.freeze = freeze,
+		.stands = stands,
 		.begin = begin,
 		.settle = settle,
 		.answer = door_answer,

@@ -37,8 +37,7 @@ void run_end(struct run *run, enum outcome outcome)
 	if (run->cgroup)
 		cgroup_remember(run->cgroup);
 	isolation_kill(&run->box);
-	if (run->cgroup)
-		cgroup_kill_once(run->cgroup);
+	freeze_end(run);
 }
 
 void run_fail(struct run *run, const struct pale_err *err)
@@ -146,6 +145,9 @@ static void main_ended(struct run *run, const struct init_message *m)
 	if (plan_waits_for_group(run->plan))
 		isolation_kill(&run->box);
 	run->main_ended = true;
+	/* Should it have been frozen between this message and its end. */
+	if (run->frozen)
+		freeze_end(run);
 	r->leftover = m->leftover;
 	run->init_cpu_us = m->cpu_us;
 	run->init_max_rss_bytes = m->max_rss_kib * 1024;

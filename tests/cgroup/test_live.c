@@ -330,6 +330,97 @@ static void test_recover(void **state)
 	assert_int_equal(cgroup_recover(&host, id, &err), 0);
 }
 
+static void count(void)
+{
+	for (;;)
+		;
+}
+
+static bool stands(struct cgroup *g)
+{
+	for (int i = 0; i < 2000 && !cgroup_stands(g); i++)
+		poll(NULL, 0, 1);
+	return cgroup_stands(g);
+}
+
+static uint64_t used_us(struct cgroup *g)
+{
+	return host.cputime ? usage(g).cpu_us : 0;
+}
+
+/* A box that is frozen uses nothing, goes on, and dies frozen: here, and of a recovery. */
+static void test_freeze(void **state)
+{
+	(void)state;
+	struct pale_err err;
+	const struct cgroup_limits limits = {.cpus_milli = 1000, .freezer = true};
+	int status;
+
+	if (!host.freeze) {
+		print_message("# there is no freezer\n");
+		assert_false(getenv("PALE_TEST_CGROUP_KIND") || geteuid() == 0);
+		skip();
+	}
+	/* Without it being asked for there is none. */
+	struct cgroup *g = create(&(struct cgroup_limits){.cpus_milli = 1000});
+
+	assert_false(cgroup_can_freeze(g));
+	assert_int_equal(cgroup_destroy(g, &err), 0);
+	for (int how = 0; how < 3; how++) {
+		struct box b = start(create(&limits), count);
+		char id[40];
+
+		snprintf(id, sizeof(id), "test-%d-%d", (int)getpid(), counter - 1);
+		assert_true(cgroup_can_freeze(b.g));
+		poll(NULL, 0, 20);
+		for (int i = 0; i < 10; i++) {
+			uint64_t t = clock_mono_us(), used;
+
+			assert_int_equal(cgroup_freeze(b.g, true, &err), 0);
+			assert_true(stands(b.g));
+			t = clock_mono_us() - t;
+			if (how == 0)
+				print_message("# frozen after %llu us\n", (unsigned long long)t);
+			/* What it used until then may be counted a little later. */
+			poll(NULL, 0, 10);
+			used = used_us(b.g);
+			poll(NULL, 0, 30);
+			assert_true(used_us(b.g) < used + 5000);
+			assert_int_equal(cgroup_freeze(b.g, false, &err), 0);
+			assert_false(cgroup_stands(b.g));
+			for (int k = 0; k < 500 && used_us(b.g) < used + 5000; k++)
+				poll(NULL, 0, 10);
+			assert_true(!host.cputime || used_us(b.g) >= used + 5000);
+		}
+		assert_int_equal(cgroup_freeze(b.g, true, &err), 0);
+		assert_true(stands(b.g));
+		if (how == 0) {
+			/* In any case it dies of SIGKILL, but in v1 only when it is let go on. */
+			const char *text;
+			int fd = cgroup_thaw_fd(b.g, &text);
+
+			kill(b.init, SIGKILL);
+			poll(NULL, 0, 50);
+			assert_int_equal(waitpid(b.init, &status, WNOHANG), fd < 0 ? b.init : 0);
+			assert_int_equal(host.kind == CGROUP_V1, fd >= 0);
+			if (fd < 0)
+				b.init = 0;
+			else
+				assert_true(write(fd, text, strlen(text)) > 0);
+			close(fd);
+			destroy(&b);
+		} else if (how == 1) {
+			destroy(&b);
+		} else {
+			if (cgroup_recover(&host, id, &err) < 0)
+				fail_msg("%s", err.message);
+			assert_int_equal(waitpid(b.init, &status, 0), b.init);
+			close(b.report);
+			assert_int_equal(cgroup_destroy(b.g, &err), 0);
+		}
+	}
+}
+
 static void test_wrong(void **state)
 {
 	(void)state;
@@ -390,7 +481,8 @@ int main(void)
 		cmocka_unit_test(test_memory),	  cmocka_unit_test(test_memory_without),
 		cmocka_unit_test(test_processes), cmocka_unit_test(test_fork_bomb_is_killed),
 		cmocka_unit_test(test_cpu),	  cmocka_unit_test(test_recover),
-		cmocka_unit_test(test_wrong),	  cmocka_unit_test(test_cost),
+		cmocka_unit_test(test_freeze),	  cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_cost),
 	};
 	const char *must = getenv("PALE_MUST_WORK"), *kind = getenv("PALE_TEST_CGROUP_KIND");
 	const char *why = getenv("PALE_TEST_CGROUP_WHY");

@@ -419,9 +419,10 @@ int isolation_kill_one(struct box *box, int32_t pid, int signal_number, bool gro
 	return fd_send(box->control_fd, &m, sizeof(m), NULL, 0);
 }
 
-int isolation_pause(struct box *box, bool stop)
+int isolation_pause(struct box *box, bool stop, bool exact)
 {
-	struct init_message m = {.kind = INIT_PAUSE, .value = stop ? SIGSTOP : SIGCONT};
+	struct init_message m = {
+		.kind = INIT_PAUSE, .value = stop ? SIGSTOP : SIGCONT, .type = exact ? 1 : 0};
 
 	return fd_send(box->control_fd, &m, sizeof(m), NULL, 0);
 }

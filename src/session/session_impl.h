@@ -1,0 +1,71 @@
+/* What session.c and freeze.c share; for nobody else. */
+#pragma once
+
+#include "session/session.h"
+
+#include "session/kernel.h"
+
+enum cause { CAUSE_NONE, CAUSE_INTERRUPT, CAUSE_TIMEOUT, CAUSE_CPU, CAUSE_OUTPUT, CAUSE_MEMORY };
+
+enum stage { STAGE_RUNS, STAGE_SIGNALLED, STAGE_KILLED };
+
+struct waiter;
+
+/* A timer of what runs. While the box is frozen it stands. */
+struct clock {
+	struct event *event;
+	bool runs;
+	uint64_t at_us;	  /* when it is over */
+	uint64_t left_us; /* while it stands */
+};
+
+struct session {
+	struct session_config config;
+	struct kernel *kernel;
+	bool ready, dead, frozen;
+	char language[32], banner[128];
+	TAILQ_HEAD(execution_list, execution) executions; /* oldest first */
+	TAILQ_HEAD(, waiter) waiters;
+	size_t nqueued;
+	uint32_t last_id, last_request;
+	struct execution *running;
+	struct clock timeout, grace;
+	struct event *notify, *idle, *lifetime;
+
+	/* How the running one is being ended. */
+	enum cause cause;
+	enum stage stage;
+	enum session_escalate escalate;
+	bool escalated; /* it took the SIGKILL */
+	uint64_t cpu_base_us;
+
+	/* The request under way: UNDO, RESTART, COMPLETE, INSPECT. */
+	uint8_t request;
+	uint32_t request_id;
+	void *request_client;
+
+	uint32_t undoable; /* the execution that can be undone, or 0 */
+	uint32_t ended_id; /* the last one that ended its interpreter, until a fresh one is there */
+	char note[200];	   /* for the next execution */
+	char not_armed[160]; /* why the last one could not be taken back */
+	uint64_t made_us, used_us, cpu_seen_us;
+
+	/* freeze.c */
+	struct event *freezing; /* pending: not all of it stands yet */
+	void *freeze_client;	/* who waits for that */
+	uint64_t frozen_us;	/* since when */
+};
+
+void session_timer(struct event *e, uint64_t us);
+/* Begins the next execution, if there is one and it can be. */
+void session_start_next(struct session *s);
+int session_check_alive(const struct session *s, struct pale_err *err) _must_check_;
+
+/* freeze.c */
+int session_freeze_init(struct session *s, struct pale_err *err) _must_check_;
+void session_freeze_free(struct session *s);
+/* The box is dead. */
+void session_freeze_ended(struct session *s);
+void session_freeze_forget(struct session *s, void *client);
+void clock_start(struct session *s, struct clock *c, uint64_t us);
+void clock_stop(struct clock *c);
