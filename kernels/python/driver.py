@@ -58,8 +58,8 @@ import gc
 import io
 import sys
 from _signal import (  # without the enums of signal.py, which take longer than the rest of this file
-    ITIMER_PROF, ITIMER_REAL, ITIMER_VIRTUAL, SIG_BLOCK, SIG_DFL, SIG_IGN, SIG_SETMASK, SIGALRM, SIGCHLD, SIGINT,
-    SIGKILL, default_int_handler, getitimer, getsignal, pthread_sigmask, setitimer, signal, valid_signals)
+    ITIMER_PROF, ITIMER_REAL, ITIMER_VIRTUAL, SIG_BLOCK, SIG_DFL, SIG_SETMASK, SIGALRM, SIGCHLD, SIGINT, SIGKILL,
+    default_int_handler, getitimer, getsignal, pthread_sigmask, setitimer, signal, sigpending, sigwait, valid_signals)
 from os import (
     O_ACCMODE, O_PATH, O_RDONLY, P_ALL, WEXITED, WNOHANG, WNOWAIT, _exit, close, devnull, dup2, environ, execv, fork,
     fstat, get_blocking, getpid, getppid, kill, killpg, listdir, lseek, makedev, open as open_fd, path, read,
@@ -384,8 +384,8 @@ def arm():
         set_subreaper(0)
     else:
         hold(child)
-        signal(SIGCHLD, SIG_IGN)  # what came meanwhile is not for the user's handler
-        signal(SIGCHLD, SIG_DFL)
+        while sigpending():  # nothing that came meanwhile was meant for the process that this one is now
+            sigwait(sigpending())
     if handler is not SIG_DFL and handler is not None:
         signal(SIGCHLD, handler)
     pthread_sigmask(SIG_SETMASK, mask)

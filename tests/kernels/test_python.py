@@ -718,6 +718,13 @@ def not_rolling_back():
         time.sleep(0.2)
         x = k.run("x")
         same("a handler that raises between two executions", x.result, "2")
+        k.run("x = 2")
+        k.start("import time\ntime.sleep(30)", True)
+        for pid in below(k.process.pid)[:-1]:
+            os.kill(pid, signal.SIGTERM)
+            os.kill(pid, signal.SIGINT)
+        k.interrupt(signal.SIGKILL)
+        same("signals to the processes that hold nothing but state do nothing", (k.wait(BACK).key, k.value("x", True)), ("held", "2"))
         k.run("os.kill(os.getpid(), signal.SIGTERM)")
         same("and SIGTERM ends it as it would any program", (k.current.first(BACK).key, k.current.first(BACK).value), ("fresh", signal.SIGTERM))
     with kernel("--no-rollback", env={"OMP_NUM_THREADS": "4"}) as k:
