@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "kernels_embedded.h"
+#include "policy/options.h"
 
 #define STAGE "plan"
 
@@ -73,7 +74,7 @@ char **kernel_argv(const struct plan_kernel *k, const char *program, const struc
 		   struct pale_err *err)
 {
 	_cleanup_buf_ struct buf imports = BUF_INIT(65536);
-	const char *argv[6] = {0};
+	const char *argv[8] = {0};
 	size_t n = 0;
 	char **list;
 
@@ -95,6 +96,9 @@ char **kernel_argv(const struct plan_kernel *k, const char *program, const struc
 		argv[n++] = "--import";
 		argv[n++] = imports.data;
 	}
+	/* Then it need not be fit to be forked: its libraries may have threads. */
+	if (k == &kernels[KERNEL_PYTHON] && policy->session.rollback == BOOL_FALSE)
+		argv[n++] = "--no-rollback";
 	list = calloc(n + 1, sizeof(*list));
 	for (size_t i = 0; list && i < n; i++) {
 		list[i] = strdup(argv[i]);

@@ -96,6 +96,13 @@ def modules():
     check("it computes, and can be taken back", o["outcome"] == "ok" and started(o)["rollback"], o)
     check("still", started(result(name, "a = np.random.rand(100)"))["rollback"])
     session("rm", name)
+    code = "import os\n[os.environ.get(n) for n in ('OPENBLAS_NUM_THREADS', 'OMP_NUM_THREADS')]"
+    name = new("--env", "OMP_NUM_THREADS=2")
+    same("libraries are kept from starting threads, but for what the policy sets", value(result(name, code)), "['1', '2']")
+    session("rm", name)
+    name = new("--no-rollback")
+    same("or all may, without rollback", value(result(name, code)), "[None, None]")
+    session("rm", name)
 
 
 done()
