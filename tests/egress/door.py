@@ -25,7 +25,7 @@ def free_port():
 class Door:
     """doors: name -> (kind, host, port of the host, the server's port on loopback)."""
 
-    def __init__(self, program, policy, doors, secrets=(), place=None):
+    def __init__(self, program, policy, doors, secrets=(), place=None, env=None):
         self.place = place or Place()
         self.policy = self.place.path("policy.yaml")
         with open(self.policy, "w") as f:
@@ -37,7 +37,8 @@ class Door:
         args.append("--")
         for placeholder, value in secrets:
             args += [placeholder, value]
-        self.process = subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env={**os.environ, **(env or {})})
         self.events = queue.Queue()
         pem = ""
         for line in self.process.stdout:

@@ -349,6 +349,48 @@ def back_pressure():
 
 
 @case
+def slow_heads():
+    """A head of which a byte comes now and then does not hold a connection for ever."""
+    quick = Door(sys.argv[1], POLICY, {"clear": ("http", NAME, 80, clear.port), "tls": ("tls", NAME, 443, tls.port),
+                                       "proxy": ("forward", "-", 80, 1)}, place=place, env={"HTTP_DOOR_HEAD_MS": "600"})
+    for name, alpn in (("clear", None), ("tls", ["http/1.1"]), ("proxy", None)):
+        with quick.connect(name, alpn) as s:
+            begun, answer = time.monotonic(), b""
+            s.settimeout(0.1)
+            for byte in b"GET /echo HTTP/1.1\r\nHost: " + b"a" * 200:
+                try:
+                    s.sendall(bytes([byte]))
+                    answer += s.recv(65536)
+                except TimeoutError:
+                    continue
+                except OSError:
+                    break
+                if b"\r\n\r\n" in answer:
+                    break
+            took = time.monotonic() - begun
+            check(f"{name}: 408, when its time is over", answer.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
+                  and b"did not come in time" in answer and 0.5 < took < 5, [took, answer])
+        e = quick.event(status=408)
+        check(f"{name}: and told", e["outcome"] == "blocked" and "did not come in time" in e["detail"], e)
+    with quick.connect("clear") as s:
+        s.sendall(b"PRI * HT")
+        begun = time.monotonic()
+        check("what may become HTTP/2: ended", read_all(s) in (b"", b"<reset>") and time.monotonic() - begun < 5)
+        check("and told", "did not come in time" in quick.event("connection", outcome="blocked")["detail"])
+    with quick.connect("tls", ["http/1.1"]) as s:
+        for pause in 1, 1, 0:
+            s.sendall(f"GET /echo HTTP/1.1\r\nHost: {NAME}\r\n\r\n".encode())
+            same("a connection may be idle between requests", read_answer(s)[0], 200)
+            time.sleep(pause)
+        s.sendall(f"POST /echo HTTP/1.1\r\nHost: {NAME}\r\nContent-Length: 3\r\n\r\n".encode())
+        for byte in b"a", b"b", b"c":
+            time.sleep(0.5)
+            s.sendall(byte)
+        same("and a body may take its time", read_answer(s)[0], 200)
+    same("the engine is whole", quick.close(), 0)
+
+
+@case
 def many_at_once():
     def one(results):
         try:

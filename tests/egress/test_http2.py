@@ -307,6 +307,35 @@ def grpc_both_ways():
     same("the engine is whole", mine.close(), 0)
 
 
+@case
+def slow_heads():
+    """A head that is begun and not finished does not hold a connection for ever."""
+    quick = Door(sys.argv[1], POLICY, {"tls": ("tls", NAME, 443, server.port), "clear": ("http", NAME, 80, plain.port)}, place=place,
+                 env={"HTTP_DOOR_HEAD_MS": "600"})
+    for name, scheme in (("tls", "https"), ("clear", "http")):
+        c = Client(quick, name, name == "tls")
+        same(f"{name}: a request", c.get("/echo", scheme=scheme)[0], 200)
+        time.sleep(1)
+        same(f"{name}: and another one, late", c.get("/echo", scheme=scheme)[0], 200)
+        i = c.c.get_next_available_stream_id()
+        c.s.sendall(b"\0\0\2\1\1" + i.to_bytes(4, "big") + b"\x82\x87")  # GET, https; no END_HEADERS
+        begun, ended = time.monotonic(), False
+        while not ended and time.monotonic() - begun < 5:
+            try:
+                c.s.sendall(b"\0\0\1\x09\0" + i.to_bytes(4, "big") + b"\x90")  # CONTINUATION: one more field
+                c.s.settimeout(0.25)
+                ended = c.s.recv(65536) == b""
+            except TimeoutError:
+                pass
+            except OSError:
+                ended = True
+        took = time.monotonic() - begun
+        check(f"{name}: a head that does not end is not waited for", ended and 0.4 < took < 4, took)
+        for what in "request", "connection":
+            check(f"{name}: which is told of the {what}", "did not come in time" in quick.event(what, outcome="blocked")["detail"])
+    same("the engine is whole", quick.close(), 0)
+
+
 same("the engine is whole at the end", door.close(), 0)
 place.remove()
 tap.done()

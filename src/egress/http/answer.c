@@ -17,6 +17,7 @@ static const char *reason(int status)
 	switch (status) {
 	case 400: return "Bad Request";
 	case 403: return "Forbidden";
+	case 408: return "Request Timeout";
 	case 421: return "Misdirected Request";
 	case 431: return "Request Header Fields Too Large";
 	case 501: return "Not Implemented";

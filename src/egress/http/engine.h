@@ -16,6 +16,7 @@ struct http {
 	struct ca *ca;		 /* NULL: nothing intercepts */
 	struct tls *tls;	 /* likewise */
 	struct secrets *secrets; /* NULL: there are none */
+	uint64_t head_us;	 /* for the head of a request, from its first byte */
 };
 
 struct carry;
@@ -26,6 +27,8 @@ struct speaker {
 	 * last act. */
 	void (*pump)(struct carry *y);
 	void (*free)(struct carry *y);
+	/* The head of a request was begun, and did not come in time. Likewise. */
+	void (*late)(struct carry *y);
 	/* Rules have changed. */
 	bool (*covered)(struct carry *y);
 };
@@ -52,7 +55,7 @@ struct carry {
 	struct tls_hello hello;
 	struct conn *client, *server; /* server: NULL until it is connected */
 	struct dial *dial;
-	struct event *timer;
+	struct event *timer, *head_timer;
 	bool paused; /* for the rate */
 	bool idle;   /* nothing of the client's is on its way: what moves is only HTTP/2's own */
 	bool told;   /* a request's event */
@@ -130,6 +133,9 @@ void carry_note(struct carry *y, enum egress_outcome outcome, const char *detail
  * there is y->server or y->server_failed. */
 void carry_dial(struct carry *y, const struct exchange *x);
 void carry_drop_server(struct carry *y);
+/* Is a part of a request's head there? From when it first was, y->speaker->late() is due. */
+void carry_expect_head(struct carry *y, bool begun);
+#define CARRY_LATE "the head of the request did not come in time"
 /* Reads from both sides as far as there is room on the other. */
 void carry_interest(struct carry *y, bool from_client, bool from_server);
 

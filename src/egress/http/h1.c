@@ -438,6 +438,7 @@ static void pump(struct carry *y)
 		}
 	}
 	if (s->relay) {
+		carry_expect_head(y, false);
 		h1_pump_relay(y);
 		return;
 	}
@@ -469,6 +470,7 @@ static void pump(struct carry *y)
 			return;
 		}
 	}
+	carry_expect_head(y, s->asking == ASK_NONE && evbuffer_get_length(y->client->in));
 	carry_interest(y, true, conn_room(y->client));
 }
 
@@ -498,7 +500,18 @@ static bool h1_covered(struct carry *y)
 	return exchange_covered(y, &y->h1->x);
 }
 
-static const struct speaker speaker = {.pump = pump, .free = h1_free, .covered = h1_covered};
+static void late(struct carry *y)
+{
+	struct h1 *s = y->h1;
+
+	if (s->asking == ASK_NONE && s->answering == ANSWER_NONE &&
+	    evbuffer_get_length(y->client->in))
+		refuse_parse(y, 408, CARRY_LATE);
+	pump(y);
+}
+
+static const struct speaker speaker = {
+	.pump = pump, .free = h1_free, .covered = h1_covered, .late = late};
 
 int h1_start(struct carry *y)
 {

@@ -352,7 +352,7 @@ static void pump(struct carry *y)
 	struct h2 *s = y->h2;
 	struct conn *c = y->client;
 	struct h2_stream *st;
-	bool ok = true;
+	bool ok = true, begun = false;
 
 	if (!s->broken)
 		s->broken = !receive(c, s->client);
@@ -370,7 +370,11 @@ static void pump(struct carry *y)
 	(void)!send_both(y);
 	y->idle = true;
 	TAILQ_FOREACH(st, &s->streams, entry)
-	y->idle = y->idle && st->server_id <= 0;
+	{
+		y->idle = y->idle && st->server_id <= 0;
+		begun = begun || !st->began;
+	}
+	carry_expect_head(y, begun);
 	if (!carry_account(y))
 		return;
 	if (c->failed || (c->eof && evbuffer_get_length(c->in) == 0)) {
@@ -415,7 +419,24 @@ static bool h2_covered(struct carry *y)
 	return true;
 }
 
-static const struct speaker speaker = {.pump = pump, .free = h2_free, .covered = h2_covered};
+/* In the middle of a head nothing else can be said or heard on the connection. */
+static void late(struct carry *y)
+{
+	struct h2_stream *st;
+
+	TAILQ_FOREACH(st, &y->h2->streams, entry)
+	{
+		if (st->began)
+			continue;
+		st->x.verdict =
+			(struct verdict){.status = 408, .outcome = EGRESS_BLOCKED, .rule = -1};
+		EVENT_TEXT(st->x.verdict.detail, CARRY_LATE);
+	}
+	carry_end(y, EGRESS_BLOCKED, CARRY_LATE);
+}
+
+static const struct speaker speaker = {
+	.pump = pump, .free = h2_free, .covered = h2_covered, .late = late};
 
 /* ---------------------------------------------------------------- the beginning */
 

@@ -21,6 +21,7 @@
 
 #define STAGE	     "egress"
 #define HANDSHAKE_US (30 * 1000000ull)
+#define HEAD_US	     (30 * 1000000ull)
 #define LINGER_US    (2 * 1000000ull)
 #define LINGER_BYTES (4u << 20)
 #define PREFACE	     "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -55,6 +56,7 @@ int http_new(struct egress *e, struct http **ret, struct pale_err *err)
 	if (!h)
 		return err_nomem(err, STAGE);
 	h->e = e;
+	h->head_us = HEAD_US;
 	if (c->nsecrets)
 		r = secrets_new(c->network, c->secrets, c->nsecrets, &h->secrets, err);
 	if (r == 0 && c->trust) {
@@ -109,6 +111,8 @@ static void let_go(struct carry *y)
 	conn_free(y->server);
 	if (y->timer)
 		event_free(y->timer);
+	if (y->head_timer)
+		event_free(y->head_timer);
 	free(y);
 }
 
@@ -167,6 +171,7 @@ static void linger(struct carry *y)
 void carry_linger(struct carry *y)
 {
 	y->state = CARRY_LINGER;
+	carry_expect_head(y, false);
 	carry_drop_server(y);
 	y->linger_from = y->client->read_bytes;
 	set_timer(y, 0);
@@ -307,6 +312,7 @@ void carry_dial(struct carry *y, const struct exchange *x)
 static void speak(struct carry *y, bool h2)
 {
 	set_timer(y, 0);
+	carry_expect_head(y, false);
 	y->state = CARRY_SPEAK;
 	if ((h2 ? h2_start(y) : h1_start(y)) < 0)
 		carry_end(y, EGRESS_UNREACHABLE, "out of memory");
@@ -461,6 +467,32 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
+void carry_expect_head(struct carry *y, bool begun)
+{
+	uint64_t us = y->h->head_us;
+	struct timeval tv = {.tv_sec = (time_t)(us / 1000000),
+			     .tv_usec = (suseconds_t)(us % 1000000)};
+
+	if (!begun)
+		event_del(y->head_timer);
+	else if (!event_pending(y->head_timer, EV_TIMEOUT, NULL))
+		event_add(y->head_timer, &tv);
+}
+
+static void on_head_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct carry *y = arg;
+
+	(void)fd;
+	(void)what;
+	if (y->paused) /* it is us who do not read */
+		carry_expect_head(y, true);
+	else if (y->state == CARRY_SPEAK)
+		y->speaker->late(y);
+	else if (y->state == CARRY_PEEK)
+		carry_end(y, EGRESS_BLOCKED, CARRY_LATE);
+}
+
 void http_take(struct flow *f)
 {
 	struct http *h = f->e->http;
@@ -488,9 +520,10 @@ void http_take(struct flow *f)
 	f->carried = y;
 	setsockopt(f->client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	y->timer = event_new(f->e->base, -1, 0, on_timer, y);
+	y->head_timer = event_new(f->e->base, -1, 0, on_head_timer, y);
 	if (y->tls)
 		ssl = tls_server(h->tls, &y->hello);
-	if (y->timer && (!y->tls || ssl))
+	if (y->timer && y->head_timer && (!y->tls || ssl))
 		y->client = conn_new(f->e->base, f->client, false, ssl, on_conn, y);
 	else
 		SSL_free(ssl);
@@ -504,6 +537,8 @@ void http_take(struct flow *f)
 		conn_handshake(y->client);
 	} else {
 		y->state = CARRY_PEEK;
+		/* That there is something was seen when it was looked at. */
+		carry_expect_head(y, true);
 		conn_read(y->client, true);
 	}
 }
