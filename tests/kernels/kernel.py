@@ -151,7 +151,11 @@ class Kernel:
         self.parts = []
         self.last_id = 0
         self.draining = True
-        self.ready = self.wait(READY) if ready else None
+        try:
+            self.ready = self.wait(READY) if ready else None
+        except BaseException:
+            self.close()
+            raise
 
     # ---- messages
 
