@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -125,11 +126,13 @@ static void work_cpu_ignored(void)
 	for (int i = 0; i < 2; i++) {
 		if (child() == 0) {
 			burn(150);
+			/* To be seen once more, also by a sampler that has to wait for its turn. */
+			nanosleep(&(struct timespec){.tv_nsec = 400000000}, NULL);
 			_exit(0);
 		}
+		/* Nothing is told; this returns when it has ended. */
+		(void)!wait(NULL);
 	}
-	while (wait(NULL) > 0)
-		;
 }
 
 static void test_cpu(void **state)
@@ -141,28 +144,39 @@ static void test_cpu(void **state)
 	assert_true(now.cpu_us >= 170000);
 	assert_true(now.cpu_us < 400000);
 	assert_false(now.cpu_over);
-	/* Nobody waits for these: the kernel drops their time, all but what was seen last is kept.
-	 */
+	/* One after the other, and nobody is told of their ends: the kernel drops their time, what
+	 * was seen last is kept. */
 	now = measure(work_cpu_ignored, &budget, 700);
-	assert_true(now.cpu_us >= 150000);
+	assert_true(now.cpu_us >= 250000);
 }
 
 static void daemonize_and_stay(void)
 {
-	pid_t pid = fork();
+	pid_t first = getpid(), pid;
+	int filled[2];
+	char c;
 
+	if (pipe(filled) < 0)
+		_exit(3);
+	pid = fork();
 	if (pid == 0) {
 		setsid();
 		if (fork())
 			_exit(0);
-		alarm(2); /* it has no parent that would take it along */
-		close_range(3, ~0u, 0);
+		while (getppid() != first)
+			sched_yield();
+		/* What was asked for before goes with the parent that there was then. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		fill(16, MAP_PRIVATE);
+		(void)!write(filled[1], "", 1);
+		close_range(3, ~0u, 0);
 		for (;;)
 			pause();
 	}
 	waitpid(pid, NULL, 0);
-	nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+	(void)!read(filled[0], &c, 1);
+	close(filled[0]);
+	close(filled[1]);
 }
 
 static void test_daemons_are_seen(void **state)
@@ -190,14 +204,21 @@ static void work_shared_with_children(void)
 
 static void work_many(void)
 {
+	int filled[2];
+	char c;
+
+	if (pipe(filled) < 0)
+		_exit(3);
 	for (int i = 0; i < 4; i++) {
 		if (child() == 0) {
 			fill(16, MAP_PRIVATE);
+			(void)!write(filled[1], "", 1);
 			for (;;)
 				pause();
 		}
 	}
-	nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+	for (int i = 0; i < 4; i++)
+		(void)!read(filled[0], &c, 1);
 }
 
 static void work_shared(void)
@@ -216,6 +237,17 @@ static void work_memfd(void)
 		(void)!write(fd, block, sizeof(block));
 }
 
+/* Shared memory without a file is bounded by how much that of the whole host grew: what others give
+ * back in the same moment hides as much of it. They do not each time. */
+static bool seen_over(void (*work)(void), const struct usage_budget *budget)
+{
+	bool over = false;
+
+	for (int i = 0; i < 5 && !over; i++)
+		over = measure(work, budget, 50).memory_over;
+	return over;
+}
+
 static void test_memory(void **state)
 {
 	const struct usage_budget budget = {.memory_bytes = 40 * MIB, .cpus = 1};
@@ -226,8 +258,8 @@ static void test_memory(void **state)
 
 	assert_true(now.memory_over);
 	assert_true(now.memory_peak_bytes >= 60 * MIB);
-	assert_true(measure(work_shared, &budget, 50).memory_over);
-	assert_true(measure(work_memfd, &budget, 50).memory_over);
+	assert_true(seen_over(work_shared, &budget));
+	assert_true(seen_over(work_memfd, &budget));
 }
 
 static void work_sleepers(void)
@@ -257,16 +289,18 @@ static void test_cost(void **state)
 	assert_int_equal(usage_new(pid, &budget, &u, &err), 0);
 	assert_int_equal(usage_sample(u, &now, &err), 0);
 	assert_int_equal(now.processes, 61);
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
-	for (int i = 0; i < 20; i++)
-		assert_int_equal(usage_sample(u, &now, &err), 0);
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
-	long us = ((b.tv_sec - a.tv_sec) * 1000000 + (b.tv_nsec - a.tv_nsec) / 1000) / 20;
+	long us = 0, ms = 0;
 
-	print_message("# 61 processes: %ld us a sample, the next in %u ms\n", us,
-		      now.next_sample_ms);
-	/* A fiftieth of a processor, with room for what differs between two runs of it. */
-	assert_true(us < (long)now.next_sample_ms * 1000 / 20);
+	for (int i = 0; i < 20; i++) {
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
+		assert_int_equal(usage_sample(u, &now, &err), 0);
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
+		us += (b.tv_sec - a.tv_sec) * 1000000 + (b.tv_nsec - a.tv_nsec) / 1000;
+		ms += now.next_sample_ms;
+	}
+	print_message("# 61 processes: %ld us a sample, the next in %ld ms\n", us / 20, ms / 20);
+	/* A fiftieth of a processor; each sets the distance to the next by its own cost. */
+	assert_true(us < ms * 1000 / 20);
 	end_all(pid);
 	assert_int_equal(usage_sample(u, &now, &err), -PALE_E_NOTFOUND);
 	usage_free(u);
