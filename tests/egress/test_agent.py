@@ -3,6 +3,7 @@ and a client that says what ssh never would.
 
 usage: test_agent.py PALE [--user NAME]
 """
+import atexit
 import base64
 import json
 import os
@@ -48,6 +49,7 @@ def start_agent(name):
     at = os.path.join(home, name)
     own()
     p = subprocess.Popen([*world.prefix, "ssh-agent", "-D", "-a", at], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    atexit.register(p.kill)
     for _ in range(2000):
         with socket.socket(socket.AF_UNIX) as s:  # its name is there before it listens
             if s.connect_ex(at) == 0:
@@ -392,6 +394,4 @@ def the_agent_goes():
     same("and the box goes on", p.returncode, 0)
 
 
-for p in (agent, hosts_agent):
-    p.kill()
 done()
