@@ -185,6 +185,9 @@ int pale_session_open(const char *ref, struct pale_session **ret, struct pale_er
 	}
 	r = api_box_find(ref, true, s->id, err);
 	s->fd = r < 0 ? -1 : api_door_open(s->id, err);
+	if (r == 0 && s->fd < 0 && err->code == PALE_E_NOTFOUND)
+		err_set(err, PALE_E_NOTFOUND, STAGE, 0,
+			"the session %s has ended: `pale audit show %s` tells how", s->id, s->id);
 	if (s->fd < 0) {
 		free(s);
 		return -(int)err->code;

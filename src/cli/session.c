@@ -10,10 +10,19 @@
 #include "cli/audit.h"
 
 static const struct cli_command *const subcommands[] = {
-	&cli_session_new_command,	&cli_session_exec_command,    &cli_session_output_command,
-	&cli_session_interrupt_command, &cli_session_ls_command,      &cli_session_show_command,
-	&cli_session_undo_command,	&cli_session_restart_command, &cli_session_freeze_command,
-	&cli_session_thaw_command,	&cli_session_rm_command,      NULL,
+	&cli_session_new_command,
+	&cli_session_exec_command,
+	&cli_session_attach_command,
+	&cli_session_output_command,
+	&cli_session_interrupt_command,
+	&cli_session_ls_command,
+	&cli_session_show_command,
+	&cli_session_undo_command,
+	&cli_session_restart_command,
+	&cli_session_freeze_command,
+	&cli_session_thaw_command,
+	&cli_session_rm_command,
+	NULL,
 };
 
 const struct cli_command cli_session_command = {
@@ -50,6 +59,32 @@ int cli_session_call(struct pale_session *s, const char *command, json_t *argume
 		return r;
 	*ret = json_loads(answer, JSON_ALLOW_NUL, NULL);
 	return *ret ? 0 : err_nomem(err, "cli");
+}
+
+int cli_session_events(struct pale_session *s, uint32_t execution, uint64_t from, json_t **ret,
+		       struct pale_err *err)
+{
+	_cleanup_json_ json_t *events = json_array(), *answer = NULL;
+	json_int_t next = (json_int_t)from;
+
+	do {
+		json_t *o = json_pack("{s:I}", "from", next);
+		int r;
+
+		if (execution)
+			json_object_set_new(o, "execution", json_integer(execution));
+		json_decref(take_ptr(answer));
+		r = cli_session_call(s, "session.output", o, 0, &answer, err);
+		if (r < 0)
+			return r;
+		json_array_extend(events, json_object_get(answer, "events"));
+		execution = (uint32_t)cli_int_at(answer, "execution");
+		next = cli_int_at(answer, "next");
+	} while (json_is_true(json_object_get(answer, "more")));
+	json_object_set(answer, "events", events);
+	json_object_del(answer, "more");
+	*ret = take_ptr(answer);
+	return 0;
 }
 
 int cli_session_fail(const struct pale_err *err)

@@ -6,10 +6,10 @@
 #include "cli/cli.h"
 
 extern const struct cli_command cli_session_command, cli_session_new_command,
-	cli_session_exec_command, cli_session_output_command, cli_session_interrupt_command,
-	cli_session_ls_command, cli_session_show_command, cli_session_undo_command,
-	cli_session_restart_command, cli_session_freeze_command, cli_session_thaw_command,
-	cli_session_rm_command;
+	cli_session_exec_command, cli_session_attach_command, cli_session_output_command,
+	cli_session_interrupt_command, cli_session_ls_command, cli_session_show_command,
+	cli_session_undo_command, cli_session_restart_command, cli_session_freeze_command,
+	cli_session_thaw_command, cli_session_rm_command;
 
 /* What SESSION can be, for the help texts. */
 #define SESSION_HELP                                                                               \
@@ -32,6 +32,10 @@ static inline void cli_json_decrefp(json_t **o)
  * and may be NULL. */
 int cli_session_call(struct pale_session *s, const char *command, json_t *arguments,
 		     uint64_t wait_ms, json_t **ret, struct pale_err *err) _must_check_;
+/* What an execution (0: the newest) printed and showed so far, from its event `from` on: *ret is
+ * the last answer, with all events. */
+int cli_session_events(struct pale_session *s, uint32_t execution, uint64_t from, json_t **ret,
+		       struct pale_err *err) _must_check_;
 /* Says what failed. 2: what was asked is wrong; 1: it was not done; 125: there is no such session,
  * or Pale failed. */
 int cli_session_fail(const struct pale_err *err);

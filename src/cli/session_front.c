@@ -306,22 +306,39 @@ static void begin(struct session_front *f, struct pale_exec_options *o)
 	f->left = 0;
 }
 
-/* r: of the library. result is stolen. */
-static int end(struct session_front *f, int r, char *text, const struct pale_err *err)
+/* What was seen as it came may be more than is kept, or less: one object has what is kept. */
+static void read_again(struct session_front *f, struct pale_session *s, json_t *result)
 {
-	_cleanup_free_ char *result = text;
+	_cleanup_json_ json_t *answer = NULL;
+	struct pale_err ignored;
+
+	/* The box may have ended with it. */
+	if (cli_session_events(s, f->execution, (uint64_t)f->from, &answer, &ignored) < 0)
+		return;
+	json_decref(f->print->events);
+	f->print->events = json_incref(json_object_get(answer, "events"));
+	json_object_set(result, "omitted_bytes", json_object_get(answer, "omitted_bytes"));
+}
+
+/* r: of the library. text is stolen. */
+static int end(struct session_front *f, struct pale_session *s, int r, char *text,
+	       const struct pale_err *err)
+{
+	_cleanup_free_ char *taken = text;
+	json_t *result = taken ? json_loads(taken, JSON_ALLOW_NUL, NULL) : NULL;
 	char note[200];
 
 	stop_asking(f);
 	set_timer(f, 0);
+	if (result && f->print->form == SESSION_JSON)
+		read_again(f, s, result);
 	json_decref(r < 0 || !result ? take_ptr(f->print->events) : NULL);
 	if (r < 0) {
 		session_print_end_line(f->print);
 		return cli_fail_as(err, err->code == PALE_E_USAGE ? CLI_EXIT_USAGE : CLI_EXIT_PALE);
 	}
 	if (result)
-		return session_print_result(f->print, json_loads(result, JSON_ALLOW_NUL, NULL),
-					    f->id);
+		return session_print_result(f->print, result, f->id);
 	if (f->left < 0)
 		return cli_flushed(CLI_EXIT_PALE);
 	snprintf(note, sizeof(note), "execution %u goes on: `pale session output %s %u --follow`",
@@ -339,11 +356,11 @@ int session_front_exec(struct session_front *f, struct pale_session *s, const ch
 	int r;
 
 	begin(f, &o);
-	f->print->next = 0;
+	f->print->next = f->from = 0;
 	o.timeout_ms = timeout_ms;
 	o.rollback = rollback;
 	r = pale_session_exec(s, code, len, &o, &result, &err);
-	return end(f, r, result, &err);
+	return end(f, s, r, result, &err);
 }
 
 int session_front_follow(struct session_front *f, struct pale_session *s, uint32_t execution,
@@ -355,7 +372,7 @@ int session_front_follow(struct session_front *f, struct pale_session *s, uint32
 	int r;
 
 	begin(f, &o);
-	f->print->next = (json_int_t)from;
+	f->print->next = f->from = (json_int_t)from;
 	r = pale_session_follow(s, execution, from, &o, &result, &err);
-	return end(f, r, result, &err);
+	return end(f, s, r, result, &err);
 }

@@ -16,6 +16,7 @@ struct session_front {
 	/* private */
 	int epoll, signals, timer;
 	uint32_t execution;
+	json_int_t from; /* the first event that is wanted */
 	bool started, armed;
 	unsigned asked; /* how often it was told to end */
 	int left;	/* the signal at which it left, or -1: nobody takes the output */

@@ -26,36 +26,6 @@ struct asked {
 	bool follow;
 };
 
-/* Once, without waiting; *ret is the last answer, with all events in its `events`. */
-static int read_all(struct pale_session *s, const struct asked *a, json_t **ret,
-		    struct pale_err *err)
-{
-	_cleanup_json_ json_t *events = json_array(), *answer = NULL;
-	uint32_t execution = a->execution;
-	json_int_t from = (json_int_t)a->from;
-	bool more = true;
-
-	while (more) {
-		json_t *o = json_pack("{s:I}", "from", from);
-		int r;
-
-		if (execution)
-			json_object_set_new(o, "execution", json_integer(execution));
-		json_decref(take_ptr(answer));
-		r = cli_session_call(s, "session.output", o, 0, &answer, err);
-		if (r < 0)
-			return r;
-		json_array_extend(events, json_object_get(answer, "events"));
-		execution = (uint32_t)cli_int_at(answer, "execution");
-		from = cli_int_at(answer, "next");
-		more = json_is_true(json_object_get(answer, "more"));
-	}
-	json_object_set(answer, "events", events);
-	json_object_del(answer, "more");
-	*ret = take_ptr(answer);
-	return 0;
-}
-
 /* What there is, as text or a line an event. */
 static int print_all(struct session_print *p, const json_t *answer, const char *run)
 {
@@ -97,7 +67,7 @@ static int output(const struct asked *a, struct session_print *print)
 		session_front_done(&f);
 		return status;
 	}
-	if (read_all(s, a, &answer, &err) < 0)
+	if (cli_session_events(s, a->execution, a->from, &answer, &err) < 0)
 		return cli_fail(&err);
 	print->next = (json_int_t)a->from;
 	if (print->form != SESSION_JSON)

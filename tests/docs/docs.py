@@ -63,7 +63,7 @@ LIBRARIES = {"yaml-0.1": "libyaml-dev", "jansson": "libjansson-dev", "libevent_c
              "sqlite3": "libsqlite3-dev", "libseccomp": "libseccomp-dev", "libgit2": "libgit2-dev",
              "cmocka": "libcmocka-dev", "threads": "libc6-dev", "libnftnl": "libnftnl-dev", "libmnl": "libmnl-dev",
              "libcares": "libc-ares-dev", "openssl": "libssl-dev", "libssl": "libssl-dev", "libcrypto": "libssl-dev",
-             "libnghttp2": "libnghttp2-dev", "libevent_openssl": "libevent-dev"}
+             "libnghttp2": "libnghttp2-dev", "libevent_openssl": "libevent-dev", "libedit": "libedit-dev"}
 used = {name for path in [top / "meson.build", *top.glob("src/**/meson.build"), *top.glob("tests/**/meson.build")]
         for name in re.findall(r"\bdependency\('([^']+)'", path.read_text(encoding="utf-8"))}
 check("each library of the build is a package of the list",
