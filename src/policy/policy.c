@@ -36,6 +36,7 @@ void policy_free(struct policy *p)
 	free(p->isolation);
 	free(p->image);
 	free(p->user);
+	texts_free(p->session.imports);
 	network_done(&p->network);
 	free(p);
 }
@@ -112,7 +113,9 @@ int policy_copy(struct policy **ret, const struct policy *from, struct pale_err 
 	p->env = NULL;
 	p->nfiles = p->nenv = 0;
 	p->network = (struct policy_network){0};
-	if (network_copy(&p->network, &from->network) < 0)
+	p->session.imports = NULL;
+	if (network_copy(&p->network, &from->network) < 0 ||
+	    texts_copy(&p->session.imports, from->session.imports) < 0)
 		return err_nomem(err, "policy");
 	if (copy_text(&p->isolation, from->isolation) < 0 ||
 	    copy_text(&p->image, from->image) < 0 || copy_text(&p->user, from->user) < 0)

@@ -284,7 +284,7 @@ static void check_good(const struct policy *p)
 /* The canonical text is the policy: loaded again, it means the same and is written the same. */
 static void test_good_and_canonical(void **state)
 {
-	_cleanup_policy_ struct policy *p = NULL, *again = NULL, *copy = NULL;
+	_cleanup_policy_ struct policy *p = NULL, *again = NULL, *copy = NULL, *third = NULL;
 	_cleanup_free_ char *text = NULL, *text2 = NULL;
 	char digest[65], digest2[65];
 	struct pale_err err;
@@ -312,6 +312,14 @@ static void test_good_and_canonical(void **state)
 	assert_int_equal(policy_set(copy, "limits.processes", "7", NULL, &err), 0);
 	assert_int_equal(policy_digest(copy, digest2, &err), 0);
 	assert_string_not_equal(digest, digest2);
+	/* Its lists are its own. */
+	assert_int_equal(policy_set(copy, "session.imports", "json", NULL, &err), 0);
+	assert_int_equal(policy_copy(&third, copy, &err), 0);
+	assert_int_equal(policy_set(third, "session.imports", "csv,os.path", NULL, &err), 0);
+	assert_null(p->session.imports);
+	assert_string_equal(copy->session.imports[0], "json");
+	assert_null(copy->session.imports[1]);
+	assert_string_equal(third->session.imports[2], "os.path");
 }
 
 /* Names with any bytes, through the canonical text. */

@@ -45,7 +45,8 @@ static const char yaml[] = "pale: 1\nuser: x\nfiles:\n  - {path: /a, from: ./b}\
 			   "    - {host: b.example, address: 10.0.0.0/8, ports: [80, 443, 22]}\n"
 			   "  secrets: [{env: K, value_from: \"file:k\", hosts: a.example, header: "
 			   "x}]\n"
-			   "  exempt: [p.example]\n  extra_ca: [x, y]\n";
+			   "  exempt: [p.example]\n  extra_ca: [x, y]\n"
+			   "session: {imports: [json, os.path]}\n";
 static const char json[] = "{\"pale\": 1, \"user\": \"x\", \"files\": [{\"path\": \"/a\"}],\n"
 			   "\"env\": {\"A\": 1, \"B\": {\"hex\": \"ff\"}}}";
 
@@ -65,6 +66,7 @@ static int use(bool as_json, struct policy *p, struct pale_err *err)
 		assert_int_equal(p->network.nrules, 0);
 		assert_int_equal(p->network.nsecrets, 0);
 		assert_null(p->network.exempt);
+		assert_null(p->session.imports);
 		assert_string_equal(p->user, "agent");
 		return r;
 	}
@@ -77,6 +79,8 @@ static int use(bool as_json, struct policy *p, struct pale_err *err)
 		r = policy_check(copy, err);
 	if (r >= 0)
 		r = policy_set(copy, "network.exempt", "q.example,r.example", NULL, err);
+	if (r >= 0)
+		r = policy_set(copy, "session.imports", "csv,decimal", NULL, err);
 	if (r >= 0)
 		r = policy_add_rule(copy, false, "GET a.example/x", "--allow", err);
 	if (r >= 0)

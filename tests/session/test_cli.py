@@ -126,4 +126,143 @@ def executions():
     session("rm", "e")
 
 
+@case
+def interrupts():
+    new("--name", "i", "--grace", "300ms")
+    execute("i", "x = 5")
+    says("interrupt, where nothing runs", session("interrupt", "i"), 0, "nothing runs")
+    n = session("exec", "i", "-b", "-c", "import time; time.sleep(100)").stdout.strip()
+    wait_for(lambda: show("i")["session"]["state"] == "busy")
+    done = session("interrupt", "i")
+    says("interrupt waits, and says how it ended", done, 0, f"execution {n} was interrupted")
+    says("... the execution is interrupted", session("output", "i", n), 130, "KeyboardInterrupt")
+    ignores = "import signal, time; x = 6; signal.signal(2, signal.SIG_IGN)\nwhile True: time.sleep(1)"
+    n = session("exec", "i", "-b", "-c", ignores).stdout.strip()
+    wait_for(lambda: "started" in session("output", "i", n, "--json").stdout)
+    time.sleep(0.2)
+    done = session("interrupt", "i", "--escalate", "none")
+    says("--escalate none: it may go on", done, 1, "goes on", "--escalate restart")
+    o = json.loads(session("interrupt", "i", "--json").stdout)
+    check("one that does not listen is taken back", o["interrupted"] and o["how"] == "rollback" and o["result"]["state"] == "held", o)
+    same("... and the variables are as before it", execute("i", "x").stdout, "5\n")
+    n = session("exec", "i", "-b", "--no-rollback", "-c", ignores).stdout.strip()
+    wait_for(lambda: "started" in session("output", "i", n, "--json").stdout)
+    time.sleep(0.2)
+    m = session("exec", "i", "-b", "-c", "1").stdout.strip()
+    says("one that only waits is not begun", session("interrupt", "i", "--execution", m), 0, f"execution {m} has ended")
+    says("without rollback it goes on", session("interrupt", "i", "--grace", "100ms"), 1, "goes on")
+    says("... but for --escalate restart", session("interrupt", "i", "--escalate", "restart", "--execution", n), 0, "variables are gone")
+    same("... and there is a fresh one", execute("i", "'x' in globals()").stdout, "False\n")
+    events = [e for e in log(show("i")["id"]) if e["event"] == "exec.interrupt"]
+    check("the log has them", events and events[0]["cause"] == "interrupt" or events[0]["cause"] == "interrupted", events)
+    session("rm", "i")
+
+
+@case
+def undo_restart_freeze():
+    new("--name", "u")
+    says("nothing to undo", session("undo", "u"), 1, "cannot be undone")
+    execute("u", "x = 1")
+    execute("u", "x = 2; open('left', 'w').close()")
+    says("undo", session("undo", "u"), 0, "was undone")
+    same("... the variables are as before, files stay", execute("u", "import os; x, os.path.exists('left')").stdout, "(1, True)\n")
+    execute("u", "x = 3", "--no-rollback")
+    says("what was not held cannot be undone, and it says why", session("undo", "u"), 1, "without rollback")
+    execute("u", "x = 4", "--rollback")
+    o = json.loads(session("undo", "u", "--json").stdout)
+    check("undo --json", o["undone"] > 0 and execute("u", "x").stdout == "3\n", o)
+    says("restart", session("restart", "u"), 0, "fresh")
+    same("... variables are gone, files are there", execute("u", "import os; 'x' in globals(), os.path.exists('left')").stdout, "(False, True)\n")
+    execute("u", "import time; x = time.monotonic(), time.time()")
+    n = session("exec", "u", "-b", "--timeout", "5s", "-c", "import time; time.sleep(1); 'slept'").stdout.strip()
+    wait_for(lambda: "started" in session("output", "u", n, "--json").stdout)
+    says("freeze", session("freeze", "u"), 0, "frozen")
+    says("... twice is once", session("freeze", "u"), 0, "frozen")
+    check("show and ls say so", show("u")["session"]["state"] == "frozen" and " frozen " in session("ls").stdout)
+    time.sleep(1.5)
+    check("nothing runs meanwhile", "slept" not in session("output", "u", n).stdout)
+    says("what would need it says what to do", session("undo", "u"), 1, "thaw")
+    says("thaw", session("thaw", "u"), 0)
+    says("... it goes on", session("output", "u", n, "--follow"), 0, "slept")
+    o = result("u", "time.time()")
+    check("... with the host's clock", abs(float(value(o)) - time.time()) < 5, o)
+    session("freeze", "u")
+    says("a frozen one can be removed", session("rm", "u"), 0)
+
+
+@case
+def the_policy_reaches_the_box():
+    os.makedirs("data", exist_ok=True)
+    with open("data/in.csv", "w", encoding="utf-8") as f:
+        f.write("a,b\n")
+    with open("policy.json", "w", encoding="utf-8") as f:
+        json.dump({"pale": 1, "limits": {"wall": "20s"}, "session": {"imports": ["decimal"], "idle": "1h"}}, f)
+    new("--name", "p", "-p", "policy.json", "--ro", "data", "--env", "WORD=said", "--cpus", "1", "--processes", "40", "--import", "json,os.path", "--import", "csv")
+    same("a file that is shown, and a variable", execute("p", f"import os; open('{tmp}/data/in.csv').read(), os.environ['WORD']").stdout, "('a,b\\n', 'said')\n")
+    done = execute("p", f"open('{tmp}/data/out.csv', 'w')")
+    check("read-only", done.returncode == 1 and "Read-only" in done.stderr and not os.path.exists("data/out.csv"), done.stderr)
+    done = execute("p", "import socket; socket.create_connection(('192.0.2.1', 80), 5)")
+    says("no network, and what was blocked is said", done, 1, "Network is unreachable", 'pale: blocked: connect to "192.0.2.1", port 80', "pale audit show")
+    o = result("p", "try: socket.create_connection(('192.0.2.1', 81), 5)\nexcept OSError: pass")
+    check("... also in JSON, of each execution its own", [b["port"] for b in o["blocked"]] == [81], o["blocked"])
+    same("... not again with the next one", result("p", "1")["blocked"], [])
+    same("processors as the policy says", execute("p", "import os; len(os.sched_getaffinity(0))").stdout, "1\n")
+    same("modules are there ahead", execute("p", "import sys; all(m in sys.modules for m in ('decimal', 'json', 'os.path', 'csv'))").stdout, "True\n")
+    info = show("p")
+    check("limits", info["limits"]["wall_ms"] == 20000 and info["session"]["idle_limit_ms"] == 3600000, info)
+    events = log(info["id"])
+    check("what flags add to a policy is in the log", any(e["event"] == "policy.widened" for e in events), [e["event"] for e in events])
+    session("rm", "p")
+    done = session("new", "--import", "decimal", "--timeout", "10ms")
+    check("importing ahead is charged to no execution", done.returncode == 0, done.stderr)
+    session("rm", "--all")
+    for what, args, status, text in (("a policy that is wrong", ("-p", "./none.yaml"), 2, "none.yaml"), ("a source that is not there", ("--ro", "./none"), 1, "none"),
+                                     ("a module that is not there", ("--import", "no_such_module"), 125, "no_such_module"),
+                                     ("what is no module's name", ("--import", "a b;"), 2, "--import")):
+        done = session("new", *args, "--json")
+        check(f"{what}: told, also as JSON", done.returncode == status and text in json.loads(done.stdout)["error"]["message"], (done.returncode, done.stdout))
+    says("... and nothing is left", session("ls"), 0, "no sessions")
+
+
+@case
+def asked_and_shown():
+    new("--name", "q")
+    done = execute("q", "input('name? ')")
+    check("without input there is none", done.returncode == 1 and "EOFError" in done.stderr, done.stderr)
+    done = execute("q", "input('a? '), input('b? '), input()", "--input", input="one\ntwo\n\nrest")
+    same("--input: a line each", done.stdout, "('one', 'two', '')\n")
+    check("... prompts on stderr", "a? b? " in done.stderr, done.stderr)
+    same("... the last without an end of line", execute("q", "input()", "-i", input="three").stdout, "'three'\n")
+    with open("lines", "w", encoding="utf-8") as f:
+        f.write("ä\n")
+    with open("lines", encoding="utf-8") as f:
+        same("... from a file", execute("q", "input()", "-i", stdin=f).stdout, "'ä'\n")
+    o = json.loads(execute("q", "input('x'), input('y')", "-i", "--json", input="1\n2\n").stdout)
+    check("with --json", value(o) == "('1', '2')" and [e["prompt"] for e in o["events"] if e["type"] == "input"] == ["x", "y"], o)
+    code = """
+class P:
+    def _repr_png_(self): return b'\\x89PNG' + bytes(3000)
+    def _repr_html_(self): return '<b>bold</b>'
+    def __repr__(self): return '<P>'
+"""
+    execute("q", code)
+    done = execute("q", "P()")
+    check("a picture: its text, and how to have it", done.stdout == "<P>\n" and "[image/png, 2.9KiB: --display DIR saves it]" in done.stderr, done.stderr)
+    done = execute("q", "P()", "--display", "shown")
+    n = show("q")["session"]["executions"]
+    check("--display writes all forms", sorted(os.listdir("shown")) == [f"exec-{n}-1.html", f"exec-{n}-1.png"] and
+          open(f"shown/exec-{n}-1.png", "rb").read() == b"\x89PNG" + bytes(3000) and open(f"shown/exec-{n}-1.html").read() == "<b>bold</b>", os.listdir("shown"))
+    check("... and says where", f"shown/exec-{n}-1.png" in done.stderr, done.stderr)
+    same("... also later", (session("output", "q", str(n), "--display", "again").returncode, len(os.listdir("again"))), (0, 2))
+    os.makedirs("linked", exist_ok=True)
+    os.symlink(f"{tmp}/lines", f"linked/exec-{n}-1.png")
+    session("output", "q", str(n), "--display", "linked")
+    check("... over what is there, through nothing", open("lines", encoding="utf-8").read() == "ä\n" and not os.path.islink(f"linked/exec-{n}-1.png"))
+    done = execute("q", "P()", "--display", "/proc/none")
+    check("where it cannot be written, that is said", "cannot write what is shown" in done.stderr and done.returncode == 0, done.stderr)
+    says("--quiet", execute("q", "P()", "-q"), 0, "<P>")
+    same("... says nothing of its own", execute("q", "exit(4)", "-q").stderr, "")
+    session("rm", "q")
+
+
 done()
