@@ -99,9 +99,9 @@ static int print(const struct pale_policy *policy, const char *id, const char *n
 		 uint64_t ready_us)
 {
 	if (json)
-		return cli_session_print_json(json_pack("{s:s, s:s?, s:o?, s:f}", "id", id, "name",
+		return cli_session_print_json(json_pack("{s:s, s:s?, s:o?, s:I}", "id", id, "name",
 							name, "kernel", kernel_of(policy),
-							"ready_ms", (double)ready_us / 1000));
+							"ready_ms", (json_int_t)ready_us / 1000));
 	puts(name ? name : id);
 	return cli_flushed(0);
 }
@@ -135,7 +135,7 @@ static int run(int argc, char **argv)
 		return cli_usage("session new", "it takes no operand: %s; --name gives it a name",
 				 QUOTED(args.argv[0]));
 	if (cli_policy(&args, &file, &policy, &err) < 0 || apply(policy, settings, n, &err) < 0)
-		return cli_session_fail(&err);
+		return cli_fail_as(&err, err.code == PALE_E_NOMEM ? CLI_EXIT_PALE : CLI_EXIT_USAGE);
 	how.base_policy = file;
 	begun_us = clock_mono_us();
 	if (pale_session_new(policy, &how, session, &err) < 0)

@@ -216,12 +216,14 @@ def the_policy_reaches_the_box():
     done = session("new", "--import", "decimal", "--timeout", "10ms")
     check("importing ahead is charged to no execution", done.returncode == 0, done.stderr)
     session("rm", "--all")
-    for what, args, status, text in (("a policy that is wrong", ("-p", "./none.yaml"), 2, "none.yaml"), ("a source that is not there", ("--ro", "./none"), 1, "none"),
-                                     ("a module that is not there", ("--import", "no_such_module"), 125, "no_such_module"),
+    for what, args, status, text in (("a policy that is wrong", ("-p", "./none.yaml"), 2, "none.yaml"), ("a source that is not there", ("--ro", "./none"), 2, "none"),
                                      ("what is no module's name", ("--import", "a b;"), 2, "--import")):
         done = session("new", *args, "--json")
         check(f"{what}: told, also as JSON", done.returncode == status and text in json.loads(done.stdout)["error"]["message"], (done.returncode, done.stdout))
     says("... and nothing is left", session("ls"), 0, "no sessions")
+    new("--name", "m", "--import", "no_such_module")
+    says("a module that is not there is told with the first execution", execute("m", "1"), 0, "1\n", "pale: ", "no_such_module")
+    session("rm", "m")
 
 
 @case
