@@ -153,6 +153,13 @@ PALE_EXPORT bool pale_policy_key(size_t index, struct pale_policy_key *ret);
 
 /* --- commands and plans ------------------------------------------------------------------ */
 
+/* A file made for one run, which belongs to the box's user alone (mode 0600). What is in it is in
+ * no log and no plan: an address or a key that the caller made for this box and nothing else. */
+struct pale_file {
+	const char *path;    /* in the box, absolute, in HOME, /tmp or another writable place */
+	const char *content; /* text */
+};
+
 /* What to run. All strings are borrowed for the call. */
 struct pale_command {
 	size_t size; /* sizeof(struct pale_command) */
@@ -165,6 +172,8 @@ struct pale_command {
 	char *const *env; /* the caller's environment, in which the command's toolchain is looked
 			   * for (PATH, VIRTUAL_ENV); NULL: environ. None of it reaches the box */
 	bool tty;	  /* give the command a terminal */
+	const struct pale_file *files; /* that the box gets besides what the policy shows */
+	size_t nfiles;
 };
 
 /* A policy resolved against this host and one command. */
@@ -216,6 +225,13 @@ struct pale_run_options {
 	/* The policy before the caller's own changes to it, if they are to be told apart in the
 	 * log: each point in which `policy` grants more is logged as widened. */
 	const struct pale_policy *base_policy;
+	/* With handle_signals, where the command is one that lives on when it is interrupted: each
+	 * SIGINT is the command's, and however many come, none ends the box. */
+	bool interrupts_only;
+	unsigned grace_ms; /* with handle_signals: how long the command has to end after SIGTERM or
+			    * SIGHUP; 0: 5000 */
+	int parent_pidfd;  /* with in_process: the box is destroyed when this process has ended;
+			    * borrowed; 0: none */
 };
 
 /* How a run ended. To be released with pale_result_free(). */

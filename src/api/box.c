@@ -160,6 +160,11 @@ static int make_request(const struct pale_policy *policy, const struct plan_requ
 	put_list(&b, q->argv);
 	put_list(&b, (const char *const *)q->env);
 	wire_puts(&b, session);
+	wire_put(&b, (const char *)&q->nfiles, sizeof(q->nfiles));
+	for (size_t i = 0; i < q->nfiles; i++) {
+		wire_puts(&b, q->files[i].path);
+		wire_puts(&b, q->files[i].content);
+	}
 	if (b.failed)
 		return err_nomem(err, STAGE);
 	r = wire_memfd(b.data, b.len);

@@ -180,6 +180,7 @@ struct request {
 	struct pale_policy *policy, *base;
 	const char **argv, **env;
 	const char *session; /* its name, or NULL */
+	struct pale_file *files;
 	struct pale_command command;
 };
 
@@ -190,6 +191,7 @@ static void request_done(struct request *q)
 	pale_policy_free(q->base);
 	free(q->argv);
 	free(q->env);
+	free(q->files);
 }
 
 static int malformed(struct pale_err *err)
@@ -236,6 +238,28 @@ static int get_list(struct wire_reader *r, const char ***ret, struct pale_err *e
 	return 0;
 }
 
+static int get_files(struct wire_reader *r, struct request *q, struct pale_err *err)
+{
+	size_t len, n = 0;
+	const char *count = wire_get(r, &len);
+
+	if (!count || len != sizeof(n))
+		return malformed(err);
+	memcpy(&n, count, sizeof(n));
+	if (n > r->len)
+		return malformed(err);
+	q->files = calloc(n + 1, sizeof(*q->files));
+	if (!q->files)
+		return err_nomem(err, STAGE);
+	for (size_t i = 0; i < n; i++) {
+		q->files[i].path = wire_get(r, NULL);
+		q->files[i].content = wire_get(r, NULL);
+	}
+	q->command.files = q->files;
+	q->command.nfiles = n;
+	return 0;
+}
+
 static int get_request(int memfd, struct request *q, struct pale_err *err)
 {
 	struct wire_reader r = {0};
@@ -258,6 +282,8 @@ static int get_request(int memfd, struct request *q, struct pale_err *err)
 	if (e == 0)
 		e = get_list(&r, &q->env, err);
 	q->session = wire_get(&r, NULL);
+	if (e == 0)
+		e = get_files(&r, q, err);
 	if (e < 0)
 		return e;
 	if (r.failed || !q->policy)

@@ -33,6 +33,8 @@ int api_request(const struct pale_policy *policy, const struct pale_command *com
 		.env = c.env ? c.env : environ,
 		.tty = c.tty,
 		.ordered = ordered,
+		.files = c.files,
+		.nfiles = c.nfiles,
 	};
 	return 0;
 }

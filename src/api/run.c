@@ -110,6 +110,8 @@ int api_run_here(const struct pale_policy *policy, const struct plan_request *re
 		.keep_output = options->keep_output,
 		.own_process = options->handle_signals || caller_pidfd > 0,
 		.handle_signals = options->handle_signals,
+		.interrupts_only = options->interrupts_only,
+		.grace_ms = options->grace_ms,
 		.on_output = options->on_output ? pass_output : NULL,
 		.on_event = options->on_event ? pass_event : NULL,
 		.on_id = on_id ? pass_id : NULL,
@@ -212,5 +214,6 @@ int pale_run(const struct pale_policy *policy, const struct pale_command *comman
 		return r;
 	}
 	r = api_request(policy, command, o.ordered, &request, &cwd, err);
-	return r < 0 ? r : api_run_here(policy, &request, &o, NULL, -1, 0, NULL, ret, err);
+	return r < 0 ? r
+		     : api_run_here(policy, &request, &o, NULL, -1, o.parent_pidfd, NULL, ret, err);
 }

@@ -48,5 +48,7 @@ int cli_fail_as(const struct pale_err *err, int status);
 int cli_fail(const struct pale_err *err);
 /* Prints "pale NAME: what" and how to get help, likewise; returns the command's usage_status. */
 int cli_usage(const char *command, const char *fmt, ...) _printf_(2, 3);
+/* After a run, lines for people on stderr: which limits were hit, what was blocked, and so on. */
+void cli_print_summary(struct pale_result *r);
 /* Colour only if f is a terminal, NO_COLOR is not set and TERM is not dumb. */
 bool cli_colour(FILE *f);

@@ -18,11 +18,24 @@ extern const struct cli_command cli_doctor_command;
 extern const struct cli_command cli_network_command;
 extern const struct cli_command cli_session_command;
 extern const struct cli_command cli_pool_command;
+extern const struct cli_command cli_kernelspec_command;
+extern const struct cli_command cli_jupyter_kernel_command;
 
 const struct cli_command *const cli_commands[] = {
-	&cli_run_command,     &cli_session_command, &cli_explain_command, &cli_doctor_command,
-	&cli_network_command, &cli_diff_command,    &cli_apply_command,	  &cli_discard_command,
-	&cli_audit_command,   &cli_policy_command,  &cli_pool_command,	  NULL,
+	&cli_run_command,
+	&cli_session_command,
+	&cli_explain_command,
+	&cli_doctor_command,
+	&cli_network_command,
+	&cli_diff_command,
+	&cli_apply_command,
+	&cli_discard_command,
+	&cli_audit_command,
+	&cli_policy_command,
+	&cli_pool_command,
+	&cli_kernelspec_command,
+	&cli_jupyter_kernel_command,
+	NULL,
 };
 
 bool cli_colour(FILE *f)
@@ -111,7 +124,7 @@ static int help(const struct cli_command *const *commands, int argc, char **argv
 	       "    pale explain                         what is enforced here, and by what\n"
 	       "\nCommands:\n");
 	for (size_t i = 0; commands[i]; i++)
-		printf("  %-12s  %s\n", commands[i]->name, commands[i]->summary);
+		printf("  %-14s  %s\n", commands[i]->name, commands[i]->summary);
 	printf("\n`pale COMMAND --help` tells more. Exit statuses: 0; 1 no, or not all of it; 2 "
 	       "wrong\n"
 	       "usage; 125 Pale failed, or there is no such run. `pale run` passes the command's "

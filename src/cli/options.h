@@ -78,6 +78,16 @@ void cli_args_done(struct cli_args *args);
  * for pale_policy_free(). */
 int cli_policy(const struct cli_args *args, struct pale_policy **ret_file, struct pale_policy **ret,
 	       struct pale_err *err) _must_check_;
+/* The same over another policy than the defaults. */
+int cli_policy_over(const struct cli_args *args, const struct pale_policy *over,
+		    struct pale_policy **ret_file, struct pale_policy **ret,
+		    struct pale_err *err) _must_check_;
+/* Is there a -p? */
+bool cli_names_policy(const struct cli_args *args);
+/* The -p and the policy flags of this command line as words of another that may be called anywhere:
+ * to be freed, each word and the list. Files of -p become absolute; paths in flags stay as they
+ * are. */
+int cli_policy_words(const struct cli_args *args, char ***ret, struct pale_err *err) _must_check_;
 static inline void cli_policy_freep(struct pale_policy **p)
 {
 	pale_policy_free(*p);

@@ -101,7 +101,8 @@ static const struct cli_command init_command = {
 	.summary = "write a commented policy to start from",
 	.usage = "[OPTION...] [NAME]",
 	.help = "NAME is a shipped policy (compute, analysis, workspace, strict, pip-install,\n"
-		"npm-install, github-read); without it, the policy has every key with its default. "
+		"npm-install, github-read, notebook); without it, the policy has every key with "
+		"its default. "
 		"A\n"
 		"file that is there is never written over without --force.\n",
 	.options = init_options,

@@ -206,11 +206,11 @@ static int apply(struct pale_policy *p, const struct cli_flag *f, struct pale_er
 	return r;
 }
 
-int cli_policy(const struct cli_args *args, struct pale_policy **ret_file, struct pale_policy **ret,
-	       struct pale_err *err)
+int cli_policy_over(const struct cli_args *args, const struct pale_policy *over,
+		    struct pale_policy **ret_file, struct pale_policy **ret, struct pale_err *err)
 {
 	_cleanup_policy_ struct pale_policy *file = NULL, *p = NULL;
-	int r = pale_policy_new(&file, err);
+	int r = pale_policy_copy(&file, over, err);
 
 	for (size_t i = 0; r >= 0 && i < args->nflags; i++)
 		if (args->flags[i].id == FLAG_POLICY)
@@ -226,4 +226,64 @@ int cli_policy(const struct cli_args *args, struct pale_policy **ret_file, struc
 		*ret_file = take_ptr(file);
 	*ret = take_ptr(p);
 	return 0;
+}
+
+int cli_policy(const struct cli_args *args, struct pale_policy **ret_file, struct pale_policy **ret,
+	       struct pale_err *err)
+{
+	_cleanup_policy_ struct pale_policy *defaults = NULL;
+	int r = pale_policy_new(&defaults, err);
+
+	return r < 0 ? r : cli_policy_over(args, defaults, ret_file, ret, err);
+}
+
+bool cli_names_policy(const struct cli_args *args)
+{
+	for (size_t i = 0; i < args->nflags; i++)
+		if (args->flags[i].id == FLAG_POLICY)
+			return true;
+	return false;
+}
+
+static const char *flag_name(int id)
+{
+	for (const struct cli_option *o = cli_policy_options(); o->name; o++)
+		if (o->id == id)
+			return o->name;
+	return "";
+}
+
+/* A name without slash and dot is that of a shipped policy. */
+static int absolute_policy(const char *value, char **ret, struct pale_err *err)
+{
+	if (strcmp(value, "-") == 0)
+		return err_set(err, PALE_E_USAGE, "policy", 0,
+			       "-p -: a policy that is read now is gone later; name a file");
+	*ret = strpbrk(value, "/.") ? realpath(value, NULL) : strdup(value);
+	if (*ret)
+		return 0;
+	return errno == ENOMEM ? err_nomem(err, "policy")
+			       : err_set(err, PALE_E_NOTFOUND, "policy", errno, "the policy %s",
+					 QUOTED(value));
+}
+
+int cli_policy_words(const struct cli_args *args, char ***ret, struct pale_err *err)
+{
+	char **words = calloc(args->nflags + 1, sizeof(*words));
+	int r = words ? 0 : err_nomem(err, "policy");
+
+	for (size_t i = 0; r == 0 && i < args->nflags; i++) {
+		const struct cli_flag *f = &args->flags[i];
+		_cleanup_free_ char *policy = NULL;
+
+		if (f->id == FLAG_POLICY)
+			r = absolute_policy(f->value, &policy, err);
+		if (r == 0 && asprintf(&words[i], "--%s=%s", flag_name(f->id),
+				       policy ? policy : f->value) < 0) {
+			words[i] = NULL;
+			r = err_nomem(err, "policy");
+		}
+	}
+	*ret = words;
+	return r;
 }

@@ -50,7 +50,8 @@ static void print_unreachable(struct pale_result *r, const char *on, const char 
 
 	json_array_foreach(json_object_get(json_object_get(all, "network"), "used"), i, used)
 	{
-		if (!json_object_get(used, "failed"))
+		/* A port that somebody came to before the box listened is none. */
+		if (!json_object_get(used, "failed") || json_object_get(used, "inbound"))
 			continue;
 		host = cli_string_at(used, "host");
 		detail = cli_string_at(used, "detail");
@@ -67,7 +68,7 @@ static void print_unreachable(struct pale_result *r, const char *on, const char 
 	json_decref(all);
 }
 
-static void print_summary(struct pale_result *r)
+void cli_print_summary(struct pale_result *r)
 {
 	const char *on = cli_colour(stderr) ? "\033[33m" : "", *off = *on ? "\033[0m" : "";
 	const char *id = pale_result_audit_id(r);
@@ -286,7 +287,7 @@ static int run(int argc, char **argv)
 			status = CLI_EXIT_PALE;
 		}
 	} else if (!quiet) {
-		print_summary(result);
+		cli_print_summary(result);
 		if (!command.code)
 			print_hint(policy, result, command.argv);
 		print_loopback_hint(policy, result);

@@ -714,13 +714,13 @@ static int make_rules(struct layout *l, struct pale_err *err)
 	return r;
 }
 
-int layout_make(struct plan *p, const struct policy *policy, const struct toolchain *toolchain,
+int layout_make(struct plan *p, const struct plan_request *req, const struct toolchain *toolchain,
 		struct pale_err *err)
 {
 	_cleanup_(layout_done) struct layout l = {.plan = p};
 	uint64_t sized_inodes = 0;
 	unsigned index = 0;
-	int r = collect_places(&l, policy, toolchain, err);
+	int r = collect_places(&l, req->policy, toolchain, err);
 
 	if (r < 0)
 		return r;
@@ -750,6 +750,8 @@ int layout_make(struct plan *p, const struct policy *policy, const struct toolch
 		r = emit_place(&l, &l.places[i], sized_inodes, err);
 	if (r == 0)
 		r = layout_secrets(&l, err);
+	if (r == 0)
+		r = layout_given(&l, req->files, req->nfiles, err);
 	if (r == 0)
 		r = layout_results(&l, err);
 	if (r == 0)

@@ -10,5 +10,5 @@ struct step *plan_add_step(struct plan *p, enum step_type type, const char *sour
 			   const char *target, const char *content);
 
 /* Emits every step for files. toolchain may be NULL. */
-int layout_make(struct plan *p, const struct policy *policy, const struct toolchain *toolchain,
+int layout_make(struct plan *p, const struct plan_request *req, const struct toolchain *toolchain,
 		struct pale_err *err) _must_check_;

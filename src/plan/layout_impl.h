@@ -1,4 +1,4 @@
-/* What the files of the layout share: the list of places. Private to layout.c,
+/* What the files of the layout share: the list of places. Private to layout.c, layout_given.c,
  * layout_network.c and results.c. */
 #pragma once
 
@@ -65,3 +65,7 @@ int layout_agent(struct layout *l, struct pale_err *err) _must_check_;
 /* The files that hold placeholders of secrets: in directories that are the box's own, where no link
  * of anybody's can stand in the way. */
 int layout_secrets(struct layout *l, struct pale_err *err) _must_check_;
+
+/* The caller's files: in writable directories of the box's own, as the user's. */
+int layout_given(struct layout *l, const struct pale_file *files, size_t n,
+		 struct pale_err *err) _must_check_;

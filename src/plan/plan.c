@@ -63,6 +63,11 @@ void plan_free(struct plan *p)
 	}
 	for (size_t i = 0; i < p->nrules; i++)
 		free(p->rules[i].path);
+	for (size_t i = 0; i < p->nfiles; i++) {
+		free(p->files[i].path);
+		free(p->files[i].content);
+	}
+	free(p->files);
 	free(p->steps);
 	free(p->promises);
 	free(p->collect);
@@ -220,7 +225,7 @@ int plan_make(const struct plan_request *req, struct plan **ret, struct pale_err
 	if (r == 0)
 		r = command_make(p, req, toolchain, err);
 	if (r == 0)
-		r = layout_make(p, req->policy, toolchain, err);
+		r = layout_make(p, req, toolchain, err);
 	toolchain_done(toolchain);
 	if (r < 0)
 		return r;
@@ -271,6 +276,7 @@ int plan_digest(const struct plan *p, char ret[static 65], struct pale_err *err)
 		const struct step *s = &p->steps[i];
 		const uint64_t numbers[] = {
 			s->type,
+			s->given,
 			s->size_bytes,
 			s->inodes,
 			s->index,

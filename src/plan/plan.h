@@ -1,9 +1,10 @@
 /* The plan: a policy resolved against this host and one command, as an ordered list of typed steps,
  * and the promises that those steps keep.
  *
- * A plan holds no descriptor and no secret. Printing it is `pale explain`; its digest is in the
- * audit log; the same policy, command and host give the same digest. The isolation backend executes
- * the steps in order and knows nothing of policies. */
+ * A plan holds no descriptor, and no secret but what its caller puts into files of the box.
+ * Printing it is `pale explain`; its digest is in the audit log; the same policy, command and host
+ * give the same digest. The isolation backend executes the steps in order and knows nothing of
+ * policies. */
 #pragma once
 
 #include <stdbool.h>
@@ -33,6 +34,8 @@
 /* SSH_AUTH_SOCK in the box: like /dev/log, where nothing of the policy's can be mounted over it. */
 #define PLAN_AGENT	 "/dev/ssh-agent"
 #define PLAN_PLACEHOLDER "(a placeholder of this run)"
+/* And for what is in a file of the caller's. */
+#define PLAN_GIVEN	 "(made for this run)"
 
 enum step_type {
 	STEP_ROOT,     /* the scratch tmpfs, and in it the new root */
@@ -64,8 +67,10 @@ struct step {
 	unsigned index;
 	unsigned mode;
 	unsigned secret; /* STEP_FILE: its content is the placeholder of secret - 1; 0: of none */
-	bool own;	 /* belongs to the box's user, not to its root */
-	bool device;	 /* a device node: devices stay usable on this one mount */
+	unsigned
+		given; /* STEP_FILE: its content is that of the plan's file given - 1; 0: of none */
+	bool own;      /* belongs to the box's user, not to its root */
+	bool device;   /* a device node: devices stay usable on this one mount */
 	bool is_file;
 	bool nested;	 /* target lies in a mounted host directory: resolve it without links */
 	bool swap_owner; /* root: the source's owner appears as the box's user */
@@ -137,6 +142,11 @@ struct plan_overlay {
 
 /* What the command is if it is a kernel: see kernel.h. */
 struct plan_kernel;
+/* What the caller puts into the box for this run. The content is neither printed nor digested. */
+struct plan_file {
+	char *path; /* in the box */
+	char *content;
+};
 
 struct plan {
 	struct host host;
@@ -183,6 +193,8 @@ struct plan {
 		*kernel;	       /* the command is one: it gets the kernel channel; or NULL */
 	struct policy_session session; /* then; its imports are in the command */
 	unsigned affinity;	       /* processors the box may run on; 0: all */
+	struct plan_file *files;       /* the caller's, made for this run */
+	size_t nfiles;
 };
 
 /* What the caller asked to run. Strings are borrowed; NULL where not given. */
@@ -195,7 +207,9 @@ struct plan_request {
 	char *const *env; /* the caller's environment: to find the command, never passed on */
 	bool session;	  /* argv and code are not given: the kernel that the policy names is run */
 	bool tty;
-	bool ordered; /* the order between stdout and stderr matters */
+	bool ordered;		       /* the order between stdout and stderr matters */
+	const struct pale_file *files; /* to be made in the box */
+	size_t nfiles;
 };
 
 int plan_make(const struct plan_request *req, struct plan **ret, struct pale_err *err) _must_check_;

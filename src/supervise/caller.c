@@ -22,14 +22,28 @@ static void end(struct run *run, enum outcome outcome)
 		run_give_up_output(run);
 }
 
+/* An interpreter that lives on is interrupted at what it does, as often as it likes. */
+static void pass_interrupt(struct run *run)
+{
+	run_log(run, STAGE, "interrupt", json_pack("{ss}", "signal", "SIGINT"));
+	/* Where it cannot be told, the box is about to end by itself. */
+	if (!run->box.reaped)
+		(void)!isolation_signal(&run->box, SIGINT);
+}
+
 /* The first one is the command's to handle; with the second, or where the command does not end
  * within its grace, the box is ended. A Ctrl-C has no grace: whoever types it can type it again. */
 static void on_interrupt(evutil_socket_t signal_number, short what, void *arg)
 {
-	static const struct timeval grace = {.tv_sec = GRACE_MS / 1000};
 	struct run *run = arg;
+	unsigned ms = run->req->grace_ms ? run->req->grace_ms : GRACE_MS;
+	const struct timeval grace = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
 
 	(void)what;
+	if (signal_number == SIGINT && run->req->interrupts_only) {
+		pass_interrupt(run);
+		return;
+	}
 	run->interrupts++;
 	run_log(run, STAGE, "interrupt",
 		json_pack("{ss sI}", "signal",

@@ -44,6 +44,8 @@ struct supervise_request {
 	bool own_process;    /* nothing but this run lives here: memory may be given back while it
 				waits */
 	bool handle_signals; /* SIGINT and the like are for the box; off in a library */
+	bool interrupts_only; /* SIGINT is the command's, however many come; none ends the box */
+	unsigned grace_ms;    /* after SIGTERM or SIGHUP; 0: 5000 */
 	supervise_output *on_output; /* may be NULL */
 	supervise_event *on_event;   /* may be NULL */
 	supervise_id *on_id;	     /* may be NULL */

@@ -712,6 +712,56 @@ static int caller(void)
 	return 0;
 }
 
+static void test_files(void **state)
+{
+	const struct pale_file files[] = {
+		{"/home/agent/a/b/given", "what is\nin it"},
+		{"/tmp/other", ""},
+		{"/usr/given", ""}, /* one that cannot be, for below */
+	};
+	const char *argv[] = {"sh", "-c",
+			      "cat ~/a/b/given; stat -c %a,%U ~/a/b/given ~/a /tmp/other; "
+			      "echo more >>~/a/b/given && touch ~/a/new && cat /tmp/other",
+			      NULL};
+	struct pale_command command = {
+		.size = sizeof(command), .argv = argv, .files = files, .nfiles = 2};
+	struct pale_run_options options = {.size = sizeof(options), .keep_output = true};
+	struct pale_policy *policy = policy_with(NULL, NULL);
+	char digests[2][65], *text = NULL;
+	struct pale_plan *plan = NULL;
+	struct pale_result *result = NULL;
+	struct pale_err err = {0};
+
+	(void)state;
+	if (pale_run(policy, &command, &options, &result, &err) < 0)
+		fail_msg("%s", err.message);
+	assert_string_equal(pale_result_output(result, PALE_STDOUT, NULL),
+			    "what is\nin it600,agent\n700,agent\n600,agent\n");
+	assert_int_equal(pale_result_exit_status(result), 0);
+	pale_result_free(result);
+
+	/* The plan is the same whatever is in them, and does not say it. */
+	for (int i = 0; i < 2; i++) {
+		const struct pale_file one = {files[0].path, i ? "secret-one" : "secret-two"};
+
+		command.files = &one;
+		command.nfiles = 1;
+		assert_int_equal(pale_plan_new(policy, &command, &plan, &err), 0);
+		assert_int_equal(pale_plan_digest(plan, digests[i], &err), 0);
+		assert_int_equal(pale_plan_json(plan, &text, &err), 0);
+		assert_non_null(strstr(text, "a/b/given"));
+		assert_null(strstr(text, "secret-"));
+		free(text);
+		pale_plan_free(plan);
+	}
+	assert_string_equal(digests[0], digests[1]);
+
+	command.files = &files[2];
+	assert_int_equal(pale_plan_new(policy, &command, &plan, &err), -PALE_E_POLICY);
+	assert_non_null(strstr(err.message, "/usr/given"));
+	pale_policy_free(policy);
+}
+
 static int group_teardown(void **state)
 {
 	char command[128];
@@ -739,6 +789,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_free_ends_it),
 		cmocka_unit_test(test_streams),
 		cmocka_unit_test(test_widened),
+		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_destroy_with_output_left),
 		cmocka_unit_test(test_destroy_while_it_ends),

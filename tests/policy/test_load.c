@@ -533,7 +533,7 @@ static void test_shipped(void **state)
 			assert_int_equal(p->network.nsecrets, 0);
 		}
 	}
-	assert_int_equal(n, 7);
+	assert_int_equal(n, 8);
 	assert_int_equal(policy_load(defaults, "anlysis", &err), -PALE_E_NOTFOUND);
 	assert_non_null(strstr(err.message, "did you mean analysis?"));
 }

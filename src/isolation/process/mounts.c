@@ -127,11 +127,16 @@ static int write_file(int dirfd, const char *path, const char *content, unsigned
 
 static int step_file(const struct mounts *m, const struct step *s, struct pale_err *err)
 {
-	const char *content =
-		s->secret && m->placeholders ? m->placeholders[s->secret - 1] : s->content;
+	const char *content = s->given			     ? m->plan->files[s->given - 1].content
+			      : s->secret && m->placeholders ? m->placeholders[s->secret - 1]
+							     : s->content;
 	_cleanup_close_ int fd = write_file(AT_FDCWD, s->target, content ? content : "", s->mode);
 
-	return fd < 0 ? fail(err, s, -fd, "cannot write the file") : 0;
+	if (fd < 0)
+		return fail(err, s, -fd, "cannot write the file");
+	if (s->own && chown_to_user(m, AT_FDCWD, s->target) < 0)
+		return fail(err, s, errno, "cannot set the owner");
+	return 0;
 }
 
 static int step_data(struct mounts *m, const struct step *s, struct pale_err *err)
