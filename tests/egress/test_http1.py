@@ -20,6 +20,7 @@ pale: 1
 network:
   allow:
   - {host: api.example.com, protocol: tls, intercept: true, methods: [GET, HEAD, POST, PUT, OPTIONS], paths: ["/**"]}
+  - {host: api.example.com, protocol: tls, ports: [444, 8443], intercept: true}
   - {host: api.example.com, protocol: http, port: 80}
   - {host: other.example.com, protocol: http, port: 80}
   deny:
@@ -30,6 +31,7 @@ warnings.simplefilter("ignore")  # an old TLS version is tried on purpose
 place = Place()
 clear = upstream.serve()
 tls = upstream.serve(place.good)
+tls12 = upstream.serve(place.good, version=ssl.TLSVersion.TLSv1_2)
 bad = {name: upstream.serve(getattr(place, name)) for name in ("expired", "other", "stranger")}
 door = Door(sys.argv[1], POLICY, {
     "clear": ("http", NAME, 80, clear.port),
@@ -352,6 +354,26 @@ def back_pressure():
         if m["flows"] == 0:
             break
     same("nothing is left of connections that ended", m["flows"], 0)
+
+
+@case
+def sessions():
+    """The second connection to a server goes on with the first one's session, if it is the same server."""
+    for name, version in (("tls", "TLSv1.3"), ("tls, another port", "TLSv1.3"), ("tls12", "TLSv1.2")):
+        own = Door(sys.argv[1], POLICY, {name: ("tls", NAME, {"tls": 443, "tls12": 444}.get(name, 8443), tls12.port if name == "tls12" else tls.port),
+                                         "other": ("tls", NAME, 8443 if name == "tls" else 443, tls.port)}, place=place)
+
+        def once(which):
+            with own.connect(which, ["http/1.1"]) as s:
+                s.sendall(f"GET /tls HTTP/1.1\r\nHost: {NAME}:{own_port(which)}\r\nConnection: close\r\n\r\n".encode())
+                return json.loads(read_all(s).split(b"\r\n\r\n", 1)[1])
+
+        def own_port(which):
+            return {"tls": 443, "tls12": 444, "other": 8443 if name == "tls" else 443}.get(which, 8443)
+
+        same(f"{name}: the first is new, the others go on", [once(name) for _ in range(4)], [[False, version]] + [[True, version]] * 3)
+        same(f"{name}: not at another port", once("other")[0], False)
+        same("the engine is whole", own.close(), 0)
 
 
 @case

@@ -87,6 +87,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif path == "/unasked":
             self.answer(b"one")
             self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nstray")
+        elif path == "/tls":
+            self.answer(json.dumps([self.connection.session_reused, self.connection.version()]).encode())
         elif path == "/gzip":
             self.answer(gzip.compress(b"squeezed"), Content_Encoding="gzip")
         elif path == "/split":  # the secret that came in Authorization, in pieces
@@ -123,7 +125,7 @@ class Quiet(socketserver.ThreadingMixIn, http.server.HTTPServer):
         pass
 
 
-def serve(pem=None, alpn=("http/1.1",), handler=Handler):
+def serve(pem=None, alpn=("http/1.1",), handler=Handler, version=None):
     """An HTTP/1 server; with TLS if there is a certificate. Has .port and .seen."""
     s = Quiet(("127.0.0.1", 0), handler)
     s.seen = []
@@ -131,6 +133,8 @@ def serve(pem=None, alpn=("http/1.1",), handler=Handler):
     if pem:
         c = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         c.load_cert_chain(pem)
+        if version:
+            c.maximum_version = version
         if alpn:
             c.set_alpn_protocols(list(alpn))
         s.socket = c.wrap_socket(s.socket, server_side=True, do_handshake_on_connect=False)

@@ -259,8 +259,8 @@ static void on_dialled(const struct dial_result *r, void *arg)
 		return;
 	}
 	if (y->tls) {
-		ssl = tls_client(y->h->tls, y->name, y->name_is_address, y->hello.offered,
-				 y->hello.has_alpn);
+		ssl = tls_client(y->h->tls, y->name, y->name_is_address, y->f->port,
+				 y->hello.offered, y->hello.has_alpn);
 		if (!ssl) {
 			close(r->fd);
 			no_server(y, EGRESS_UNREACHABLE, "out of memory");

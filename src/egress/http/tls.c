@@ -16,10 +16,13 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include "egress/http/resume.h"
+
 #define STAGE "egress"
 
 struct tls {
 	SSL_CTX *server, *client;
+	struct resume resume;
 	const char *trust;
 	size_t trust_len;
 	bool trusted; /* parsed */
@@ -165,7 +168,8 @@ static void parse_trust(struct tls *t)
 	t->trusted = true;
 }
 
-SSL *tls_client(struct tls *t, const char *name, bool name_is_address, unsigned offer, bool alpn)
+SSL *tls_client(struct tls *t, const char *name, bool name_is_address, uint16_t port,
+		unsigned offer, bool alpn)
 {
 	unsigned char list[sizeof(alpn_h2) + sizeof(alpn_h1)];
 	unsigned len = 0;
@@ -199,6 +203,8 @@ SSL *tls_client(struct tls *t, const char *name, bool name_is_address, unsigned 
 	if (ok && alpn && len)
 		ok = SSL_set_alpn_protos(ssl, list, len) == 0;
 	SSL_set_connect_state(ssl);
+	if (ok && !name_is_address)
+		resume_offer(&t->resume, ssl, name, port);
 	if (!ok) {
 		SSL_free(ssl);
 		return NULL;
@@ -228,7 +234,7 @@ int tls_new(const char *trust, size_t trust_len, struct tls **ret, struct pale_e
 	t->trust_len = trust_len;
 	t->server = context(TLS_server_method());
 	t->client = context(TLS_client_method());
-	if (!t->server || !t->client) {
+	if (!t->server || !t->client || resume_init(&t->resume, t->client) < 0) {
 		tls_free(t);
 		return err_nomem(err, STAGE);
 	}
@@ -245,5 +251,6 @@ void tls_free(struct tls *t)
 		return;
 	SSL_CTX_free(t->server);
 	SSL_CTX_free(t->client);
+	resume_done(&t->resume);
 	free(t);
 }

@@ -34,8 +34,10 @@ SSL *tls_server(struct tls *t, struct tls_hello *hello);
 /* Its certificate; before going on with the handshake. */
 int tls_server_name(SSL *ssl, struct ca *ca, const char *name) _must_check_;
 
-/* The side of the server: certificate and name are checked, always. offer: enum tls_protocol's
- * bits; sent as ALPN only if the client did (alpn). */
-SSL *tls_client(struct tls *t, const char *name, bool name_is_address, unsigned offer, bool alpn);
+/* The side of the server: certificate and name are checked, always, if not on this connection then
+ * on the one before whose session it goes on with (resume.h). offer: enum tls_protocol's bits; sent
+ * as ALPN only if the client did (alpn). */
+SSL *tls_client(struct tls *t, const char *name, bool name_is_address, uint16_t port,
+		unsigned offer, bool alpn);
 /* After the handshake. */
 enum tls_protocol tls_negotiated(const SSL *ssl);
