@@ -250,15 +250,15 @@ static void reap(int signal_fd, pid_t command)
 /* One process, and with it the group that it leads, which may be there without it. */
 static void kill_one(const struct init_message *m)
 {
+	const struct init_message done = {.kind = INIT_KILLED, .id = m->id};
 	pid_t pid = (pid_t)m->id;
 
-	if (pid <= 1)
-		return;
-	if (m->type == 1)
+	if (pid > 1 && m->type == 1)
 		kill(-pid, m->value);
 	/* It may have left its group. */
-	if (m->type != 1 || getpgid(pid) != pid)
+	if (pid > 1 && (m->type != 1 || getpgid(pid) != pid))
 		kill(pid, m->value);
+	tell(&done, 0);
 }
 
 /* Who stood already when all was stopped: their programs wanted that, and they stay so. */

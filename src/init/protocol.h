@@ -30,6 +30,8 @@ enum init_kind {
 	/* supervisor to init */
 	INIT_KILL = 10, /* value: a signal for the process `id`, as numbered in the box; type 1: and
 			   for the group that it leads */
+	/* init to supervisor */
+	INIT_KILLED = 11, /* it was sent, if there was such a process */
 };
 
 #define INIT_KERNEL_FD 3

@@ -19,39 +19,34 @@
 #include "base/str.h"
 #include "session/kernel.h"
 
-#define STAGE	     "session"
-#define BACK_MS	     5000	  /* for the kernel to come back after a SIGKILL */
-#define QUEUE_MAX    256	  /* executions that wait */
-#define KEEP	     128	  /* executions that are remembered with what they printed */
-#define KEEP_BYTES   (128u << 20) /* of it, together */
-#define REMEMBER     4096	  /* and that are remembered at all */
-#define ANSWER_BYTES (1u << 20)	  /* of events in one answer, about */
-#define CODE_LINE    200
-#define BUSY_US	     20000 /* of processor time between two looks: somebody works in the box */
+#define STAGE	   "session"
+#define BACK_MS	   5000		/* for the kernel to come back after a SIGKILL */
+#define KEEP	   128		/* executions that are remembered with what they printed */
+#define KEEP_BYTES (128u << 20) /* of it, together */
+#define REMEMBER   4096		/* and that are remembered at all */
+#define BUSY_US	   20000	/* of processor time between two looks: somebody works in the box */
 
 static const char *const cause_outcomes[] = {NULL,  "interrupted", "timeout",
 					     "cpu", "output",	   "memory"};
 
-/* Who waits for an execution: for something new, or, after an interrupt, for its end. */
-struct waiter {
-	TAILQ_ENTRY(waiter) entry;
-	struct session *session;
-	void *client;
-	uint32_t id;
-	uint64_t from;
-	bool whole;	/* session.exec: until it has ended */
-	bool interrupt; /* session.interrupt */
-	struct event *timer;
-};
-
 static void warmed_up(struct session *s);
 
-static const char *const state_names[] = {"queued", "running", "done"};
-
-static void notify(struct session *s)
+void session_notify(struct session *s)
 {
 	/* Not now: what else has come of the same packet or pipe goes along. */
 	event_active(s->notify, EV_TIMEOUT, 1);
+}
+
+static void send_signal(struct session *s, int32_t pid, int number)
+{
+	if (s->config.ops->signal(s->config.arg, pid, number, true) == 0)
+		s->signals++;
+}
+
+void session_signalled(struct session *s)
+{
+	if (s->signals && --s->signals == 0)
+		session_start_next(s);
 }
 
 static void fail(struct session *s, const struct pale_err *err)
@@ -72,7 +67,7 @@ void session_touch(struct session *s)
 	s->used_us = clock_mono_us();
 }
 
-static struct execution *find(struct session *s, uint32_t id)
+struct execution *session_find(struct session *s, uint32_t id)
 {
 	struct execution *x;
 
@@ -82,135 +77,6 @@ static struct execution *find(struct session *s, uint32_t id)
 	if (x->id == id)
 		return x;
 	return NULL;
-}
-
-/* ---- who waits ---- */
-
-static void waiter_free(struct waiter *w)
-{
-	TAILQ_REMOVE(&w->session->waiters, w, entry);
-	if (w->timer)
-		event_free(w->timer);
-	free(w);
-}
-
-static int view(struct session *s, struct execution *x, uint64_t from, json_t **ret,
-		struct pale_err *err)
-{
-	json_t *events = json_array(), *o;
-	int more = events ? execution_read(x, &from, ANSWER_BYTES, events, err)
-			  : err_nomem(err, STAGE);
-
-	(void)s;
-	if (more < 0) {
-		json_decref(events);
-		return more;
-	}
-	o = json_pack("{s:I, s:s, s:o, s:I, s:b, s:I}", "execution", (json_int_t)x->id, "state",
-		      state_names[x->state], "events", events, "next", (json_int_t)from, "more",
-		      more, "omitted_bytes", (json_int_t)x->omitted_bytes);
-	if (o && x->result && !more)
-		json_object_set(o, "result", x->result);
-	*ret = o;
-	return o ? 0 : err_nomem(err, STAGE);
-}
-
-static json_t *interrupted(const struct session *s, const struct execution *x)
-{
-	const char *how = "pending";
-
-	(void)s;
-	if (x->state == EXECUTION_DONE) {
-		how = json_string_value(json_object_get(x->result, "how"));
-		if (!how)
-			how = "none";
-	}
-	return json_pack("{s:I, s:b, s:s, s:O?}", "execution", (json_int_t)x->id, "interrupted",
-			 x->state == EXECUTION_DONE, "how", how, "result", x->result);
-}
-
-static void answer(struct session *s, void *client, json_t *result, const struct pale_err *err)
-{
-	s->config.ops->answer(client, result, err);
-}
-
-/* Tells it what there is, and is done with it. */
-static void waiter_answer(struct waiter *w)
-{
-	struct session *s = w->session;
-	struct execution *x = find(s, w->id);
-	struct pale_err err = {0};
-	json_t *result = NULL;
-	void *client = w->client;
-
-	if (!x)
-		err_set(&err, PALE_E_NOTFOUND, STAGE, 0, "the execution is forgotten");
-	else if (w->interrupt)
-		result = interrupted(s, x);
-	else
-		(void)!view(s, x, w->from, &result, &err);
-	if (!result && err.code == PALE_OK)
-		err_nomem(&err, STAGE);
-	waiter_free(w);
-	answer(s, client, result, &err);
-}
-
-static void on_waited(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	waiter_answer(arg);
-}
-
-static int wait_for(struct session *s, const struct waiter *what, uint64_t wait_ms,
-		    struct pale_err *err)
-{
-	struct waiter *w = malloc(sizeof(*w));
-
-	if (!w)
-		return err_nomem(err, STAGE);
-	*w = *what;
-	w->session = s;
-	TAILQ_INSERT_TAIL(&s->waiters, w, entry);
-	w->timer = event_new(s->config.base, -1, 0, on_waited, w);
-	if (!w->timer) {
-		waiter_free(w);
-		return err_nomem(err, STAGE);
-	}
-	session_timer(w->timer, wait_ms * 1000);
-	return SESSION_LATER;
-}
-
-/* Something has come, or ended. */
-static void on_notify(evutil_socket_t fd, short what, void *arg)
-{
-	struct session *s = arg;
-	struct waiter *w, *next;
-
-	(void)fd;
-	(void)what;
-	for (w = TAILQ_FIRST(&s->waiters); w; w = next) {
-		struct execution *x = find(s, w->id);
-
-		next = TAILQ_NEXT(w, entry);
-		if (!x || x->state == EXECUTION_DONE ||
-		    (!w->whole && !w->interrupt && w->from < x->next))
-			waiter_answer(w);
-	}
-}
-
-void session_forget(struct session *s, void *client)
-{
-	struct waiter *w, *next;
-
-	for (w = TAILQ_FIRST(&s->waiters); w; w = next) {
-		next = TAILQ_NEXT(w, entry);
-		if (w->client == client)
-			waiter_free(w);
-	}
-	if (s->request_client == client)
-		s->request_client = NULL;
-	session_freeze_forget(s, client);
 }
 
 /* ---- executions: beginning ---- */
@@ -245,7 +111,7 @@ static void add_note(struct session *s, struct execution *x, const char *text, s
 		    x, json_pack("{s:s, s:o}", "type", "note", "text", execution_text(text, len)),
 		    len, &err) < 0)
 		fail(s, &err);
-	notify(s);
+	session_notify(s);
 }
 
 void session_start_next(struct session *s)
@@ -253,7 +119,8 @@ void session_start_next(struct session *s)
 	struct execution *x;
 	struct pale_err err;
 
-	if (!s->ready || s->running || s->request || s->dead || s->frozen || !s->nqueued)
+	if (!s->ready || s->running || s->request || s->dead || s->frozen || s->signals ||
+	    !s->nqueued)
 		return;
 	TAILQ_FOREACH(x, &s->executions, entry)
 	if (x->state == EXECUTION_QUEUED)
@@ -294,22 +161,22 @@ void session_start_next(struct session *s)
 /* ---- executions: their end ---- */
 
 /* The first line of the code that has something. */
-static const char *first_line(const struct execution *x, size_t *ret_len)
+const char *session_first_line(const struct execution *x, size_t *ret_len)
 {
 	const char *line = x->code + strspn(x->code, " \t\r\n");
 
 	while (line > x->code && line[-1] != '\n')
 		line--;
 	*ret_len = strcspn(line, "\n");
-	if (*ret_len > CODE_LINE)
-		*ret_len = CODE_LINE;
+	if (*ret_len > SESSION_CODE_LINE)
+		*ret_len = SESSION_CODE_LINE;
 	return line;
 }
 
 /* It is enough from now on. */
-static void shorten(struct execution *x)
+void session_shorten(struct execution *x)
 {
-	const char *line = first_line(x, &x->code_len);
+	const char *line = session_first_line(x, &x->code_len);
 
 	memmove(x->code, line, x->code_len);
 	x->code[x->code_len] = '\0';
@@ -348,12 +215,12 @@ static void finish(struct session *s, const char *outcome, const char *how, cons
 	x->state = EXECUTION_DONE;
 	if (x->why[0] && result)
 		json_object_set_new(result, "not_armed", json_string(x->why));
-	shorten(x);
+	session_shorten(x);
 	s->running = NULL;
 	session_touch(s);
 	(void)!s->config.ops->log(s->config.arg, "exec.end", json_deep_copy(result));
 	forget_some(s);
-	notify(s);
+	session_notify(s);
 	session_start_next(s);
 }
 
@@ -434,7 +301,7 @@ static void request_answer(struct session *s, json_t *result, const struct pale_
 	s->request_client = NULL;
 	clock_stop(&s->grace);
 	if (client)
-		answer(s, client, result, err);
+		s->config.ops->answer(client, result, err);
 	else
 		json_decref(result);
 	session_start_next(s);
@@ -451,7 +318,7 @@ static void take_back(struct session *s, const struct frame *f)
 		s->ended_id = 0;
 		return;
 	}
-	if (s->running) {
+	if (s->running && f->id == s->running->id) {
 		died(s, f, held);
 		return;
 	}
@@ -468,11 +335,16 @@ static void take_back(struct session *s, const struct frame *f)
 		(void)!s->config.ops->log(s->config.arg, "session.restarted", json_object());
 		request_answer(s, json_pack("{s:s}", "state", "fresh"), NULL);
 	} else {
-		/* It died while nothing ran, by whatever it had left running. */
+		/* It died while nothing ran, by whatever it had left running; what was sent to it
+		 * just then is run by the one that has taken its place. */
 		snprintf(s->note, sizeof(s->note),
 			 "pale: the interpreter ended between two executions; %s",
 			 held ? "the state before the last one is back"
 			      : "this is a fresh one: variables are gone, files are there");
+		if (s->running) {
+			add_note(s, s->running, s->note, strlen(s->note));
+			s->note[0] = '\0';
+		}
 		if (s->request) {
 			struct pale_err err;
 
@@ -492,7 +364,7 @@ static void kill_running(struct session *s)
 	s->escalated = true;
 	clock_start(s, &s->grace, BACK_MS * 1000);
 	if (x->pid > 1)
-		(void)!s->config.ops->signal(s->config.arg, x->pid, SIGKILL, true);
+		send_signal(s, x->pid, SIGKILL);
 }
 
 static void on_grace(evutil_socket_t fd, short what, void *arg)
@@ -518,19 +390,13 @@ static void on_grace(evutil_socket_t fd, short what, void *arg)
 	}
 	/* It goes on; a later interrupt may ask for more. */
 	s->stage = STAGE_RUNS;
-	struct waiter *w, *next;
-
-	for (w = TAILQ_FIRST(&s->waiters); w; w = next) {
-		next = TAILQ_NEXT(w, entry);
-		if (w->interrupt && w->id == s->running->id)
-			waiter_answer(w);
-	}
+	session_not_ended(s, s->running->id);
 }
 
 /* A signal for it, and more after the grace. One that comes again while the grace is on asks for
  * as much as the stronger of the two. */
-static void end_running(struct session *s, enum cause cause, enum session_escalate escalate,
-			uint64_t grace_ms)
+void session_end_running(struct session *s, enum cause cause, enum session_escalate escalate,
+			 uint64_t grace_ms)
 {
 	if (s->stage == STAGE_KILLED)
 		return;
@@ -544,7 +410,7 @@ static void end_running(struct session *s, enum cause cause, enum session_escala
 					    "cause", cause_outcomes[cause]));
 	/* Before STARTED nobody could be told: it is, then. */
 	if (s->running->pid > 1)
-		(void)!s->config.ops->signal(s->config.arg, s->running->pid, SIGINT, true);
+		send_signal(s, s->running->pid, SIGINT);
 	clock_start(s, &s->grace, grace_ms * 1000);
 }
 
@@ -556,7 +422,7 @@ static void on_timeout(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	s->timeout.runs = false;
 	if (s->running)
-		end_running(s, CAUSE_TIMEOUT, ESCALATE_RESTART, s->config.grace_ms);
+		session_end_running(s, CAUSE_TIMEOUT, ESCALATE_RESTART, s->config.grace_ms);
 }
 
 uint64_t session_cpu_left_us(const struct session *s)
@@ -576,7 +442,7 @@ void session_cpu(struct session *s, uint64_t cpu_us)
 	s->cpu_seen_us = cpu_us;
 	if (s->running && s->cause != CAUSE_CPU && cpu_us > s->cpu_base_us &&
 	    cpu_us - s->cpu_base_us >= s->config.cpu_ms * 1000)
-		end_running(s, CAUSE_CPU, ESCALATE_RESTART, s->config.grace_ms);
+		session_end_running(s, CAUSE_CPU, ESCALATE_RESTART, s->config.grace_ms);
 }
 
 bool session_memory(struct session *s, bool killed)
@@ -600,7 +466,7 @@ static void check_output(struct session *s)
 
 	if (s->cause != CAUSE_OUTPUT && x->output_bytes[0] + x->output_bytes[1] + x->display_bytes >
 						s->config.output_total_bytes)
-		end_running(s, CAUSE_OUTPUT, ESCALATE_RESTART, s->config.grace_ms);
+		session_end_running(s, CAUSE_OUTPUT, ESCALATE_RESTART, s->config.grace_ms);
 }
 
 /* ---- from the kernel ---- */
@@ -680,9 +546,9 @@ static void take_started(struct session *s, const struct frame *f)
 				    "why", x->why[0] ? x->why : NULL),
 			  sizeof(x->why), &err) < 0)
 		fail(s, &err);
-	notify(s);
+	session_notify(s);
 	if (s->stage == STAGE_SIGNALLED && x->pid)
-		(void)!s->config.ops->signal(s->config.arg, x->pid, SIGINT, true);
+		send_signal(s, x->pid, SIGINT);
 }
 
 static void take_reply(struct session *s, const struct frame *f)
@@ -719,7 +585,7 @@ static void take_input_wanted(struct session *s, const struct frame *f)
 				    f->value == 1),
 			  f->data_len, &err) < 0)
 		fail(s, &err);
-	notify(s);
+	session_notify(s);
 }
 
 static void on_message(void *arg, const struct frame *f)
@@ -746,7 +612,7 @@ static void on_message(void *arg, const struct frame *f)
 	}
 	/* A late one, of what still runs in the background, belongs to the last execution. */
 	if (!x)
-		x = find(s, f->id);
+		x = session_find(s, f->id);
 	if (!x || x->id != f->id)
 		return;
 	if (f->kind == FRAME_DATA)
@@ -761,7 +627,7 @@ static void on_message(void *arg, const struct frame *f)
 		fail(s, &err);
 	else if (s->running)
 		check_output(s);
-	notify(s);
+	session_notify(s);
 }
 
 static void on_kernel_ended(void *arg, const char *why)
@@ -790,7 +656,7 @@ void session_before_print(struct session *s)
 
 void session_print(struct session *s, enum execution_stream stream, const char *data, size_t len)
 {
-	struct execution *x = s->running ? s->running : find(s, 0);
+	struct execution *x = s->running ? s->running : session_find(s, 0);
 	struct pale_err err;
 
 	/* Before the first execution: nobody asked for it. */
@@ -800,13 +666,12 @@ void session_print(struct session *s, enum execution_stream stream, const char *
 		fail(s, &err);
 	else if (x == s->running)
 		check_output(s);
-	notify(s);
+	session_notify(s);
 }
 
 void session_ended(struct session *s, const char *outcome)
 {
 	struct execution *x;
-	struct waiter *w;
 	struct pale_err err;
 
 	if (s->dead)
@@ -820,7 +685,7 @@ void session_ended(struct session *s, const char *outcome)
 		x->state = EXECUTION_DONE;
 		x->result = json_pack("{s:I, s:s, s:n, s:s}", "execution", (json_int_t)x->id,
 				      "outcome", "lost", "how", "state", "gone");
-		shorten(x);
+		session_shorten(x);
 	}
 	s->nqueued = 0;
 	if (s->running)
@@ -829,235 +694,7 @@ void session_ended(struct session *s, const char *outcome)
 		err_set(&err, PALE_E_CONFLICT, STAGE, 0, "the box has ended");
 		request_answer(s, NULL, &err);
 	}
-	while ((w = TAILQ_FIRST(&s->waiters)))
-		waiter_answer(w);
-}
-
-/* ---- from the door ---- */
-
-int session_check_alive(const struct session *s, struct pale_err *err)
-{
-	if (s->dead)
-		return err_set(err, PALE_E_CONFLICT, STAGE, 0, "the box has ended");
-	return 0;
-}
-
-int session_exec(struct session *s, const struct session_exec *q, void *client, json_t **ret,
-		 struct pale_err *err)
-{
-	struct execution *x;
-	int r = session_check_alive(s, err);
-
-	if (r < 0)
-		return r;
-	if (s->nqueued >= QUEUE_MAX)
-		return err_set(err, PALE_E_CONFLICT, STAGE, 0, "%d executions are waiting already",
-			       QUEUE_MAX);
-	if (q->len > KERNEL_SEND_MAX)
-		return err_set(err, PALE_E_USAGE, STAGE, 0, "the code is longer than %u MiB",
-			       KERNEL_SEND_MAX >> 20);
-	x = execution_new(++s->last_id, s->config.output_bytes / 2);
-	if (x)
-		x->code = malloc(q->len + 1);
-	if (!x || !x->code) {
-		execution_free(x);
-		return err_nomem(err, STAGE);
-	}
-	memcpy(x->code, q->code, q->len);
-	x->code[q->len] = '\0';
-	x->code_len = q->len;
-	x->timeout_ms = q->timeout_ms ? q->timeout_ms : s->config.wall_ms;
-	x->rollback = q->rollback < 0 ? s->config.rollback : q->rollback;
-	x->queued_us = clock_mono_us();
-	TAILQ_INSERT_TAIL(&s->executions, x, entry);
-	s->nqueued++;
-	session_touch(s);
-	session_start_next(s);
-	if (!q->wait_ms)
-		return view(s, x, 0, ret, err);
-	return wait_for(s, &(struct waiter){.client = client, .id = x->id, .whole = true},
-			q->wait_ms, err);
-}
-
-int session_output(struct session *s, uint32_t id, uint64_t from, uint64_t wait_ms, void *client,
-		   json_t **ret, struct pale_err *err)
-{
-	struct execution *x = find(s, id);
-
-	if (!x)
-		return err_set(err, PALE_E_NOTFOUND, STAGE, 0,
-			       id ? "there is no execution %u"
-				  : "nothing was executed in this session yet",
-			       id);
-	session_touch(s);
-	if (!wait_ms || x->state == EXECUTION_DONE || from < x->next)
-		return view(s, x, from, ret, err);
-	return wait_for(s, &(struct waiter){.client = client, .id = x->id, .from = from}, wait_ms,
-			err);
-}
-
-int session_interrupt(struct session *s, uint32_t id, int64_t grace_ms, enum session_escalate how,
-		      uint64_t wait_ms, void *client, json_t **ret, struct pale_err *err)
-{
-	struct execution *x = id ? find(s, id) : s->running;
-	int r = session_check_alive(s, err);
-
-	if (r < 0)
-		return r;
-	session_touch(s);
-	if (!x && !id) {
-		*ret = json_pack("{s:n, s:b, s:s}", "execution", "interrupted", 0, "how", "none");
-		return *ret ? 0 : err_nomem(err, STAGE);
-	}
-	if (!x)
-		return err_set(err, PALE_E_NOTFOUND, STAGE, 0, "there is no execution %u", id);
-	if (x->state == EXECUTION_QUEUED) {
-		/* It never began. */
-		x->state = EXECUTION_DONE;
-		s->nqueued--;
-		x->result = json_pack("{s:I, s:s, s:n, s:s}", "execution", (json_int_t)x->id,
-				      "outcome", "interrupted", "how", "state", "kept");
-		shorten(x);
-		notify(s);
-	} else if (x == s->running) {
-		if (s->frozen)
-			return err_set(err, PALE_E_CONFLICT, STAGE, 0,
-				       "the session is frozen: thaw it first");
-		end_running(s, CAUSE_INTERRUPT, how,
-			    grace_ms < 0 ? s->config.grace_ms : (uint64_t)grace_ms);
-	}
-	if (wait_ms && x->state != EXECUTION_DONE)
-		return wait_for(s,
-				&(struct waiter){.client = client, .id = x->id, .interrupt = true},
-				wait_ms, err);
-	*ret = interrupted(s, x);
-	return *ret ? 0 : err_nomem(err, STAGE);
-}
-
-/* A request of the kernel, while nothing runs. */
-static int ask(struct session *s, uint8_t kind, const char *code, size_t len, int32_t cursor,
-	       void *client, struct pale_err *err)
-{
-	int r = session_check_alive(s, err);
-
-	if (r < 0)
-		return r;
-	session_touch(s);
-	if (!s->ready)
-		return err_set(err, PALE_E_CONFLICT, STAGE, 0, "the session is still starting");
-	if (s->frozen)
-		return err_set(err, PALE_E_CONFLICT, STAGE, 0,
-			       "the session is frozen: thaw it first");
-	if (s->running || s->request)
-		return err_set(err, PALE_E_CONFLICT, STAGE, 0,
-			       "the session is busy: wait for what runs, or interrupt it");
-	s->request = kind;
-	s->request_id = ++s->last_request | 0x80000000u;
-	s->request_client = client;
-	clock_start(s, &s->grace, BACK_MS * 1000);
-	r = kernel_send(s->kernel,
-			&(struct frame){.kind = kind,
-					.id = s->request_id,
-					.value = cursor,
-					.data = code,
-					.data_len = len},
-			err);
-	if (r < 0) {
-		s->request = 0;
-		s->request_client = NULL;
-		clock_stop(&s->grace);
-		return r;
-	}
-	return SESSION_LATER;
-}
-
-int session_undo(struct session *s, void *client, json_t **ret, struct pale_err *err)
-{
-	(void)ret;
-	if (!s->dead && !s->running && !s->undoable)
-		return err_set(err, PALE_E_CONFLICT, STAGE, 0,
-			       "the last execution cannot be undone: %s",
-			       s->not_armed[0] ? s->not_armed : "there was none");
-	return ask(s, FRAME_UNDO, NULL, 0, 0, client, err);
-}
-
-int session_restart(struct session *s, void *client, json_t **ret, struct pale_err *err)
-{
-	(void)ret;
-	return ask(s, FRAME_RESTART, NULL, 0, 0, client, err);
-}
-
-int session_ask(struct session *s, bool inspect, const char *code, size_t len, uint32_t cursor,
-		void *client, json_t **ret, struct pale_err *err)
-{
-	(void)ret;
-	return ask(s, inspect ? FRAME_INSPECT : FRAME_COMPLETE, code, len, (int32_t)cursor, client,
-		   err);
-}
-
-int session_input(struct session *s, uint32_t id, const char *text, size_t len, bool eof,
-		  json_t **ret, struct pale_err *err)
-{
-	int r = session_check_alive(s, err);
-
-	if (r < 0)
-		return r;
-	session_touch(s);
-	if (!s->running || (id && id != s->running->id))
-		return err_set(err, PALE_E_CONFLICT, STAGE, 0, "it does not run");
-	r = kernel_send(s->kernel,
-			&(struct frame){.kind = FRAME_INPUT,
-					.id = s->running->id,
-					.value = eof ? 1 : 0,
-					.data = text,
-					.data_len = len},
-			err);
-	if (r < 0)
-		return r;
-	*ret = json_object();
-	return *ret ? 0 : err_nomem(err, STAGE);
-}
-
-json_t *session_show(struct session *s, bool all)
-{
-	json_t *history = all ? json_array() : NULL;
-	struct execution *x;
-	size_t n = 0;
-	uint64_t now = clock_mono_us();
-
-	TAILQ_FOREACH(x, &s->executions, entry)
-	n++;
-	TAILQ_FOREACH(x, &s->executions, entry)
-	{
-		const char *line;
-		size_t len;
-		json_t *o;
-
-		if (n-- > 100 || !all)
-			continue;
-		line = first_line(x, &len);
-		o = json_pack("{s:I, s:s, s:o, s:I}", "execution", (json_int_t)x->id, "state",
-			      state_names[x->state], "code", execution_text(line, len), "next",
-			      (json_int_t)x->next);
-		json_object_set(o, "outcome", json_object_get(x->result, "outcome"));
-		json_object_set(o, "wall_ms", json_object_get(x->result, "wall_ms"));
-		json_array_append_new(history, o);
-	}
-	return json_pack(
-		"{s:s, s:s?, s:s, s:s, s:s, s:I, s:o, s:I, s:{s:b, s:b, s:s?}, s:I, s:I, s:o*}",
-		"kernel", s->config.kernel, "name", s->config.name, "language", s->language,
-		"banner", s->banner, "state",
-		s->dead	     ? "ended"
-		: s->frozen  ? "frozen"
-		: !s->ready  ? "starting"
-		: s->running ? "busy"
-			     : "idle",
-		"executions", (json_int_t)s->last_id, "running",
-		s->running ? json_integer((json_int_t)s->running->id) : json_null(), "queued",
-		(json_int_t)s->nqueued, "rollback", "wanted", s->config.rollback, "undo",
-		s->undoable != 0, "why", s->undoable || !s->not_armed[0] ? NULL : s->not_armed,
-		"idle_ms", s->running ? (json_int_t)0 : (json_int_t)((now - s->used_us) / 1000),
-		"idle_limit_ms", (json_int_t)s->config.idle_ms, "history", history);
+	session_answer_all(s);
 }
 
 /* ---- its end by itself ---- */
@@ -1120,7 +757,7 @@ int session_new(const struct session_config *config, struct session **ret, struc
 	s->made_us = s->used_us;
 	s->timeout.event = event_new(config->base, -1, 0, on_timeout, s);
 	s->grace.event = event_new(config->base, -1, 0, on_grace, s);
-	s->notify = event_new(config->base, -1, 0, on_notify, s);
+	s->notify = event_new(config->base, -1, 0, session_on_notify, s);
 	s->idle = event_new(config->base, -1, 0, on_idle, s);
 	s->lifetime = event_new(config->base, -1, 0, on_lifetime, s);
 	if (!s->timeout.event || !s->grace.event || !s->notify || !s->idle || !s->lifetime)
@@ -1146,12 +783,10 @@ bool session_busy(const struct session *s)
 void session_free(struct session *s)
 {
 	struct execution *x;
-	struct waiter *w;
 
 	if (!s)
 		return;
-	while ((w = TAILQ_FIRST(&s->waiters)))
-		waiter_free(w);
+	session_forget_all(s);
 	while ((x = TAILQ_FIRST(&s->executions))) {
 		TAILQ_REMOVE(&s->executions, x, entry);
 		execution_free(x);

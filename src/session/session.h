@@ -81,6 +81,8 @@ uint64_t session_cpu_left_us(const struct session *s);
 /* Its memory was used up. killed: the kernel has ended a process of it; else one has to go. False:
  * nothing runs that could be ended, so the box has to. */
 bool session_memory(struct session *s, bool killed) _must_check_;
+/* A signal that ops->signal() was asked for has been sent. */
+void session_signalled(struct session *s);
 /* The box is dead: whoever waits is told. outcome: "memory", "destroyed", ... */
 void session_ended(struct session *s, const char *outcome);
 

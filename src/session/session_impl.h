@@ -1,4 +1,4 @@
-/* What session.c and freeze.c share; for nobody else. */
+/* What the files of a session share; for nobody else. */
 #pragma once
 
 #include "session/session.h"
@@ -36,7 +36,8 @@ struct session {
 	enum cause cause;
 	enum stage stage;
 	enum session_escalate escalate;
-	bool escalated; /* it took the SIGKILL */
+	bool escalated;	  /* it took the SIGKILL */
+	unsigned signals; /* on their way: one that comes late would hit the next execution */
 	uint64_t cpu_base_us;
 
 	/* The request under way: UNDO, RESTART, COMPLETE, INSPECT. */
@@ -59,6 +60,26 @@ struct session {
 void session_timer(struct event *e, uint64_t us);
 /* Begins the next execution, if there is one and it can be. */
 void session_start_next(struct session *s);
+/* Those who wait are told, when all that has come together was taken. */
+void session_notify(struct session *s);
+/* id 0: the newest. */
+struct execution *session_find(struct session *s, uint32_t id);
+/* Of its code the first line that says something, cut; borrowed. */
+const char *session_first_line(const struct execution *x, size_t *ret_len);
+/* Of one that has ended, the first line of the code is enough. */
+void session_shorten(struct execution *x);
+#define SESSION_CODE_LINE 200
+/* Asks what runs to end, and makes it: see session.c. */
+void session_end_running(struct session *s, enum cause cause, enum session_escalate escalate,
+			 uint64_t grace_ms);
+
+/* clients.c */
+void session_on_notify(evutil_socket_t fd, short what, void *arg);
+/* It was interrupted, and goes on: whoever waits for its end because of that is told. */
+void session_not_ended(struct session *s, uint32_t id);
+/* Everybody is told what there is; everybody is forgotten. */
+void session_answer_all(struct session *s);
+void session_forget_all(struct session *s);
 int session_check_alive(const struct session *s, struct pale_err *err) _must_check_;
 
 /* freeze.c */

@@ -191,6 +191,10 @@ static void on_init_message(struct run *run, const struct init_message *m, int f
 				      run->notify ? notify_last_resolver(run->notify) : "");
 		break;
 	case INIT_CONNECTED: inbound_made(run, m, fd); return;
+	case INIT_KILLED:
+		if (run->session)
+			session_signalled(run->session);
+		break;
 	case INIT_READY:
 	case INIT_GO:
 	case INIT_CONNECT:
