@@ -1,5 +1,5 @@
-"""The installed library: exactly the names of pale.h, and examples/run.c builds against it through
-pkg-config, shared and static, and runs, as root and as an ordinary user. TAP.
+"""The installed library: exactly the names of pale.h, and the examples build against it through
+pkg-config, shared and static, and run, as root and as an ordinary user. TAP.
 
     test_install.py BUILD SOURCE PREFIX plain|sanitized
 """
@@ -81,6 +81,20 @@ with tempfile.TemporaryDirectory(prefix="pale-lib.") as top:
             done = run(program, "while True: pass", env=mine | {"PALE_BOX_PROGRAM": "/nonexistent"}, cwd="/", **user)
             check(f"without its supervisor it fails{who}, {how}", done.returncode == 125 and "/nonexistent" in done.stderr, done)
             shutil.rmtree(state)
+        held = f"{top}/session-{how}"
+        done = run("gcc", "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"{source}/examples/session.c", "-o", held,
+                   *link, *flags(*options), "-ljansson", env=env)
+        check(f"examples/session.c builds, {how}", done.returncode == 0, done.stderr)
+        for who, user in users if done.returncode == 0 else ():
+            state = tempfile.mkdtemp(prefix="pale-state.")
+            if user:
+                os.chown(state, user["user"], user["group"])
+            done = run(held, env=env | {"PALE_STATE_DIR": state, "HOME": state}, cwd="/", input="x = 6 * 7\nx\nwhile True: pass\nx + 1\n1 / 0\n", **user)
+            check(f"it holds a session{who}, {how}", done.returncode == 0 and done.stdout.splitlines() == [
+                "-- ok, variables: kept", "42", "-- ok, variables: kept", "KeyboardInterrupt: ", "-- timeout, variables: kept", "43",
+                "-- ok, variables: kept", "ZeroDivisionError: division by zero", "-- error, variables: kept"],
+                f"{done.returncode} {done.stdout} {done.stderr}")
+            shutil.rmtree(state, ignore_errors=True)
     if shutil.which("g++"):
         done = run("g++", "-x", "c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{source}/include",
                    "-include", "pale.h", "/dev/null")
@@ -90,4 +104,6 @@ with tempfile.TemporaryDirectory(prefix="pale-lib.") as top:
         print(f"ok {count} - pale.h is C++ as well # SKIP g++ is not installed")
     shown = open(f"{source}/examples/run.c", encoding="utf-8").read()
     check("the example is 40 lines", shown.count("\n") <= 40, shown.count("\n"))
+    shown = open(f"{source}/examples/session.c", encoding="utf-8").read()
+    check("that of a session 80", shown.count("\n") <= 80, shown.count("\n"))
 print(f"1..{count}")

@@ -267,4 +267,21 @@ class P:
     session("rm", "q")
 
 
+@case
+def the_readme():
+    top = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+    with open(f"{top}/README.md", encoding="utf-8") as f:
+        text = f.read()
+    lines = re.search(r"^### A session.*?^```\n(.*?)^```", text, re.M | re.S).group(1).splitlines()
+    os.makedirs("readme", exist_ok=True)
+    with open("readme/data.csv", "w", encoding="utf-8") as f:
+        f.write("a\n")
+    outs = []
+    for line in lines:
+        p = subprocess.run(["bash", "-c", line], env=env | {"PATH": os.path.dirname(pale) + ":" + env["PATH"]}, cwd="readme",
+                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        outs.append((p.returncode, p.stdout))
+    same("the lines of the README work", outs, [(0, "work\n"), (0, ""), (0, "42\n"), (124, ""), (0, ""), (0, "")])
+
+
 done()
