@@ -158,7 +158,10 @@ static bool execute(struct attach *a)
 	struct pale_err err = {0};
 	bool there = pale_session_open(a->id, &s, &err) == 0;
 
-	if (!there) {
+	if (!there && err.code == PALE_E_NOTFOUND) {
+		fprintf(stderr, "pale: the session has ended: `pale audit show %s` tells how\n",
+			a->id);
+	} else if (!there) {
 		cli_say(&err);
 	} else if (session_front_exec(&a->front, s, a->code.data, a->code.len, a->timeout_ms, 0) ==
 		   CLI_EXIT_PALE) {

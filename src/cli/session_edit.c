@@ -553,9 +553,10 @@ static void bind(EditLine *el)
 		{"\\e[F", "ed-move-to-end"},
 	};
 
-	el_set(el, EL_ADDFN, "pale-complete", "Complete the name", on_tab);
-	el_set(el, EL_ADDFN, "pale-inspect", "Say what is known of the name", on_inspect);
-	el_set(el, EL_ADDFN, "pale-paste", "Take what is pasted", on_paste);
+	/* Wide: of other texts it makes copies, and loses them. */
+	el_wset(el, EL_ADDFN, L"pale-complete", L"Complete the name", on_tab);
+	el_wset(el, EL_ADDFN, L"pale-inspect", L"Say what is known of the name", on_inspect);
+	el_wset(el, EL_ADDFN, L"pale-paste", L"Take what is pasted", on_paste);
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
 		el_set(el, EL_BIND, keys[i][0], keys[i][1], NULL);
 }

@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from tap import *  # noqa: E402, F401, F403
 
 pale, pale_box = (os.path.abspath(p) for p in sys.argv[1:3])
+sanitized = "sanitized" in sys.argv[3:]
 tmp = tempfile.mkdtemp(prefix="pale-session.")
 os.chmod(tmp, 0o755)
 env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": tmp, "LANG": "C.UTF-8", "TERM": "xterm",

@@ -1,5 +1,5 @@
 """What a session survives: time-outs, crashes, the deaths of its fronts, floods; and what becomes of it when its
-supervisor dies. The complaints that people have about others' are each a case here. usage: test_lives.py PALE BOX"""
+supervisor dies. The complaints that people have about others' are each a case here. usage: test_lives.py PALE BOX [sanitized]"""
 from cli import *
 
 import json
@@ -191,7 +191,7 @@ def output():
     done = execute("o", "while True: print('x' * 10000)")
     with open(f"/proc/{pid}/status", encoding="utf-8") as f:
         rss = next(int(line.split()[1]) for line in f if line.startswith("VmRSS"))
-    check("a flood does not fill the supervisor", done.returncode == 124 and rss < 64 << 10, (done.returncode, rss))
+    check("a flood does not fill the supervisor", done.returncode == 124 and rss < (1 << 20 if sanitized else 64 << 10), (done.returncode, rss))
     session("rm", "o")
 
 
