@@ -76,6 +76,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (sent != sent_cut)
 		__builtin_trap();
 
+	struct secrets_form form = {0}, form_cut = {0};
+	bool in_form = secrets_sent_form(s, &form, data, size), in_form_cut = false;
+
+	for (size_t at = 0; at < size && !in_form_cut; at += step)
+		in_form_cut = secrets_sent_form(s, &form_cut, data + at,
+						size - at < step ? size - at : step);
+	if (in_form != in_form_cut)
+		__builtin_trap();
+
 	struct websocket w = {0};
 
 	(void)websocket_sent(&w, s, data, size);

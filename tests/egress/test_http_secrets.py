@@ -93,6 +93,9 @@ def values_go_where_they_belong():
     check("and masked too", VALUES[INNER] not in body.decode() and "*" * len(VALUES[INNER]) in body.decode(), body)
 
 
+FORM = [("Content-Type", "Application/X-WWW-Form-Urlencoded; charset=utf-8")]
+
+
 @case
 def placeholders_elsewhere_are_refused():
     shifted = [base64.b64encode(b"x" * n + API.encode() + b"yy") for n in range(3)]
@@ -113,6 +116,9 @@ def placeholders_elsewhere_are_refused():
             ("a body in chunks", dict(chunks=[API[:11].encode(), API[11:].encode()])),
             ("a body in small chunks", dict(chunks=[bytes([b]) for b in b"xx" + API.encode()])),
             ("a body, each byte percent-encoded", dict(body=b"x=" + "".join(f"%{b:02x}" for b in API.encode()).encode())),
+            ("a form, encoded in part", dict(headers=FORM, body=b"a=b&key=x" + API.replace("-", "%2D").replace("e", "%65").encode())),
+            ("a form, encoded in part, in small chunks", dict(headers=FORM, chunks=[bytes([c]) for c in
+                                                                                    b"100%+%7" + API.replace("s", "%73").encode()])),
             ("a body, base64", dict(body=b"data=" + shifted[0])),
             ("a body, base64 shifted", dict(body=b"data=" + shifted[1])),
             ("a body, base64 shifted by two", dict(body=b"data=" + shifted[2])),
@@ -138,6 +144,8 @@ def placeholders_elsewhere_are_refused():
         same("trailers: refused", read_answer(s)[0], 403)
     status, _, body = ask(headers=[("X-Other", API[:20])])
     same("half a placeholder is just text", status, 200)
+    status, _, body = ask(headers=FORM, body=b"a=%2&b=%zz&c=%" + API[:20].replace("-", "%2D").encode() + b"&d=+%")
+    same("a form with something like it is one", (status, json.loads(body)["length"] > 0), (200, True))
 
 
 @case

@@ -82,7 +82,7 @@ int encode_percent(struct buf *b, const char *s, size_t len)
 	return 0;
 }
 
-static int hex_value(char c)
+int encode_hex_value(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -95,9 +95,9 @@ int decode_percent(struct buf *b, const char *s, size_t len, bool plus)
 	for (size_t i = 0; i < len; i++) {
 		char c = s[i];
 
-		if (c == '%' && len - i > 2 && hex_value(s[i + 1]) >= 0 &&
-		    hex_value(s[i + 2]) >= 0) {
-			c = (char)(hex_value(s[i + 1]) << 4 | hex_value(s[i + 2]));
+		if (c == '%' && len - i > 2 && encode_hex_value(s[i + 1]) >= 0 &&
+		    encode_hex_value(s[i + 2]) >= 0) {
+			c = (char)(encode_hex_value(s[i + 1]) << 4 | encode_hex_value(s[i + 2]));
 			i += 2;
 		} else if (c == '+' && plus) {
 			c = ' ';

@@ -91,7 +91,9 @@ struct exchange {
 	unsigned status; /* of the answer */
 	uint64_t started_us, out, in;
 	uint32_t sent_state; /* of the search for placeholders in the body */
-	bool secret_host;    /* answers are masked */
+	struct secrets_form sent_form;
+	bool is_form;	  /* the body is one: both are looked at */
+	bool secret_host; /* answers are masked */
 	bool told;
 };
 

@@ -31,6 +31,8 @@ void exchange_done(struct exchange *x)
 	x->status = 0;
 	x->started_us = x->out = x->in = 0;
 	x->sent_state = 0;
+	x->sent_form = (struct secrets_form){.nheld = 0};
+	x->is_form = false;
 	x->secret_host = x->told = false;
 }
 
@@ -321,6 +323,14 @@ static bool ask_for_identity(struct head *h)
 	return head_add(h, "accept-encoding", 15, "identity", 8) == 0;
 }
 
+static bool is_form(const struct head *h)
+{
+	static const char type[] = "application/x-www-form-urlencoded";
+	const char *v = head_get(h, "content-type", NULL);
+
+	return v && strncasecmp(v, type, sizeof(type) - 1) == 0;
+}
+
 void exchange_check(struct carry *y, struct exchange *x)
 {
 	struct head *h = &x->request;
@@ -350,6 +360,7 @@ void exchange_check(struct carry *y, struct exchange *x)
 	}
 	if (!check_secrets(y, x))
 		return;
+	x->is_form = is_form(h);
 	head_drop_hops(h);
 	x->secret_host = secrets_belong(y->h->secrets, x->host);
 	if (x->secret_host && !ask_for_identity(h))
@@ -361,9 +372,12 @@ bool exchange_check_body(struct carry *y, struct exchange *x, const void *data, 
 	char detail[160];
 
 	x->out += len;
-	if (!secrets_sent(y->h->secrets, &x->sent_state, data, len))
+	if (secrets_sent(y->h->secrets, &x->sent_state, data, len))
+		secrets_tell(y->h->secrets, x->sent_state, "the body", detail);
+	else if (x->is_form && secrets_sent_form(y->h->secrets, &x->sent_form, data, len))
+		secrets_tell(y->h->secrets, x->sent_form.state, "the body, encoded", detail);
+	else
 		return true;
-	secrets_tell(y->h->secrets, x->sent_state, "the body", detail);
 	refuse(x, 403, EGRESS_EXFILTRATION, detail);
 	return false;
 }

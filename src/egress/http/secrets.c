@@ -493,6 +493,50 @@ bool secrets_sent(const struct secrets *s, uint32_t *state, const void *data, si
 	return s && s->n && search_next(s->placeholders, state, data, len, &at) > 0;
 }
 
+static bool form_byte(const struct secrets *s, struct secrets_form *f, char c)
+{
+	return secrets_sent(s, &f->state, c == '+' ? " " : &c, 1);
+}
+
+/* What was held is no triple. */
+static bool form_release(const struct secrets *s, struct secrets_form *f)
+{
+	bool hit = false;
+
+	for (uint8_t i = 0; i < f->nheld && !hit; i++)
+		hit = form_byte(s, f, f->held[i]);
+	f->nheld = 0;
+	return hit;
+}
+
+bool secrets_sent_form(const struct secrets *s, struct secrets_form *f, const void *data,
+		       size_t len)
+{
+	const char *in = data;
+
+	if (!s || !s->n)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		if (f->nheld == 2 && encode_hex_value(in[i]) >= 0) {
+			f->nheld = 0;
+			if (form_byte(s, f,
+				      (char)(encode_hex_value(f->held[1]) << 4 |
+					     encode_hex_value(in[i]))))
+				return true;
+		} else if (f->nheld == 1 && encode_hex_value(in[i]) >= 0) {
+			f->held[f->nheld++] = in[i];
+		} else {
+			if (form_release(s, f))
+				return true;
+			if (in[i] == '%')
+				f->held[f->nheld++] = in[i];
+			else if (form_byte(s, f, in[i]))
+				return true;
+		}
+	}
+	return false;
+}
+
 void secrets_tell(const struct secrets *s, uint32_t state, const char *where,
 		  char detail[static 160])
 {

@@ -31,7 +31,16 @@ int secrets_put(const struct secrets *s, const char *host, bool put, struct head
 
 /* Is a placeholder in these bytes of a request (or ended it in them, *state is 0 at the start)? */
 bool secrets_sent(const struct secrets *s, uint32_t *state, const void *data, size_t len);
-/* "a secret's placeholder (API_KEY) in the body", after secrets_sent(). */
+/* The same in a form (application/x-www-form-urlencoded), of which any byte may be written as %XX;
+ * zeroed at the start. */
+struct secrets_form {
+	uint32_t state;
+	char held[2]; /* of a triple that is not complete */
+	uint8_t nheld;
+};
+bool secrets_sent_form(const struct secrets *s, struct secrets_form *f, const void *data,
+		       size_t len);
+/* "a secret's placeholder (API_KEY) in the body", after either. */
 void secrets_tell(const struct secrets *s, uint32_t state, const char *where,
 		  char detail[static 160]);
 
