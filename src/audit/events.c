@@ -105,6 +105,12 @@ const struct audit_event audit_events[] = {
 	 "What the box left in a `write` entry was copied to the host."},
 	{"collect.refused", "files", AUDIT_BLOCKED, 0, "path, why",
 	 "Something the box left was not copied to the host."},
+	{"files.changed", "files", AUDIT_INFO, 0, "op, path, bytes, uid, pid, program",
+	 "The box's owner writes into a running box, makes a directory there, or removes "
+	 "something, "
+	 "through the supervisor's control socket: `op` is write, mkdir or remove. On record "
+	 "before "
+	 "it is done."},
 	{"session.ready", "session", AUDIT_INFO, 0, "name, kernel, language, banner, ready_us",
 	 "The kernel of a session is ready for its first execution."},
 	{"session.claimed", "session", AUDIT_INFO, 0, "name, uid, pid, program",

@@ -252,6 +252,30 @@ int cgroup_join(const int *fds, size_t n)
 	return 0;
 }
 
+int cgroup_join_beside(const struct cgroup *g)
+{
+	for (size_t i = 0; i < g->ngroups; i++) {
+		if (g->group[i].join_fd < 0 ||
+		    (g->kind == CGROUP_V1 && (int)i == g->of[CGROUP_FREEZER]))
+			continue;
+		if (write(g->group[i].join_fd, "0", 1) != 1)
+			return -errno;
+	}
+	return 0;
+}
+
+int cgroup_later_fd(const struct cgroup *g)
+{
+	return cgroup_holds_later(g) && g->ngroups
+		       ? open(g->group[0].path, O_PATH | O_DIRECTORY | O_CLOEXEC)
+		       : -1;
+}
+
+bool cgroup_holds_later(const struct cgroup *g)
+{
+	return g->kind != CGROUP_V1;
+}
+
 int cgroup_attach_begin(struct cgroup *g, pid_t pid, struct pale_err *err)
 {
 	return g->ops->attach_begin(g, pid, err);
@@ -325,6 +349,24 @@ void cgroup_remember(struct cgroup *g)
 	/* cgroup_usage() keeps them. */
 	if (g->kind == CGROUP_V2_SYSTEMD)
 		(void)!cgroup_usage(g, &now, NULL);
+}
+
+uint64_t cgroup_memory_kept(const struct cgroup *g)
+{
+	bool v1 = g->kind == CGROUP_V1;
+	const char *dir = v1 && g->of[CGROUP_MEMORY] < 0 ? NULL
+			  : v1				 ? g->group[g->of[CGROUP_MEMORY]].path
+							 : g->group[0].path;
+	uint64_t used = 0, pages;
+	char buf[8192] = "";
+
+	if (!dir ||
+	    cgroup_file_u64(dir, v1 ? "memory.usage_in_bytes" : "memory.current", &used) < 0 ||
+	    cgroup_file_read(dir, "memory.stat", buf, sizeof(buf)) < 0)
+		return used;
+	pages = cgroup_key(buf, v1 ? "total_inactive_file" : "inactive_file") +
+		cgroup_key(buf, v1 ? "total_active_file" : "active_file");
+	return used > pages ? used - pages : 0;
 }
 
 uint64_t cgroup_throttled_us(const struct cgroup *g)

@@ -80,6 +80,14 @@ size_t cgroup_join_fds(const struct cgroup *g, int fds[static CGROUP_JOIN_MAX]);
 /* In the box's first process, single-threaded; async-signal-safe. 0 or a negative errno. */
 int cgroup_join(const int *fds, size_t n) _must_check_;
 
+/* For a process that comes later and is not of the box, but counts as part of it: v1: it joins by
+ * this, single-threaded, and not what may be frozen. Async-signal-safe. 0 or a negative errno. */
+int cgroup_join_beside(const struct cgroup *g) _must_check_;
+/* v2: a descriptor for clone3(CLONE_INTO_CGROUP), -1 in v1; close it. It is frozen with the box
+ * then: cgroup_holds_later(). */
+int cgroup_later_fd(const struct cgroup *g);
+bool cgroup_holds_later(const struct cgroup *g);
+
 /* Moves a process in, where neither CLONE_INTO_CGROUP nor cgroup_join() was used: the only way for
  * CGROUP_V2_SYSTEMD (cgroup_clone_fd() is -1 and cgroup_join_fds() is 0 there). */
 int cgroup_attach(struct cgroup *g, pid_t pid, struct pale_err *err) _must_check_;
@@ -95,6 +103,9 @@ int cgroup_usage(struct cgroup *g, struct cgroup_usage *ret, struct pale_err *er
 /* Takes the figures of now, where the group goes away with its last process (CGROUP_V2_SYSTEMD): to
  * be called before that ends. */
 void cgroup_remember(struct cgroup *g);
+
+/* Bytes that it uses and that could not be dropped if they were needed. */
+uint64_t cgroup_memory_kept(const struct cgroup *g);
 
 /* A descriptor that polls readable (or POLLPRI, see *ret_events, a poll(2) mask) when the memory
  * limit was hit; cgroup_drain() rearms it. Borrowed; -1 if there is none. v1 starts watching with

@@ -116,6 +116,13 @@ int worker_lock_compute(void)
 	return r < 0 ? r : lock_calls(false, false);
 }
 
+int worker_lock_files(void)
+{
+	int r = lock_limits();
+
+	return r < 0 ? r : lock_calls(true, true);
+}
+
 static int allow_beneath(int ruleset, int dir, uint64_t access)
 {
 	struct landlock_path_beneath_attr rule = {.allowed_access = access, .parent_fd = dir};

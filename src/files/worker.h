@@ -41,3 +41,5 @@ mode_t worker_umask(void);
 /* The locks alone, for a process that is already on its own (pale-patch): no new privileges,
  * limits, and a filter that leaves reading, writing and memory. 0 or a negative errno. */
 int worker_lock_compute(void) _must_check_;
+/* With the calls to read and change files; Landlock is the caller's matter. */
+int worker_lock_files(void) _must_check_;

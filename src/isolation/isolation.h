@@ -88,6 +88,12 @@ int isolation_kill_one(struct box *box, int32_t pid, int signal_number, bool gro
 /* Stops everything in the box but its first process, or lets it go on. exact: what stood already
  * stays so; then the seccomp listener has to be served meanwhile. 0 or a negative errno. */
 int isolation_pause(struct box *box, bool stop, bool exact) _must_check_;
+/* In a forked child of the supervisor: becomes the box's user in its user and mount namespaces,
+ * under its Landlock rules, without capabilities; not in its process namespace, so that nothing in
+ * it sees or reaches this process. Dies with the supervisor. Descriptors stay open: the caller
+ * closes what the box is not to be reached by. */
+int isolation_enter(const struct box *box, const struct plan *plan,
+		    struct pale_err *err) _must_check_;
 void isolation_kill(struct box *box);
 /* Waits for the first process; everything in its pid namespace is dead when it returns. */
 void isolation_reap(struct box *box);

@@ -31,6 +31,9 @@
 #define AGAIN_S	    1  /* after no more descriptors could be had */
 #define REFUSED_MAX 16 /* events of refused ones */
 #define READ_SIZE   16384
+#define READ_LARGE  262144 /* of a request that is long already */
+#define IN_MAX	    (CONTROL_REQUEST_MAX + READ_LARGE + 1)
+#define KEEP_SIZE   65536 /* of a buffer, between requests */
 
 enum phase {
 	READING,
@@ -48,6 +51,7 @@ struct client {
 	enum phase phase;
 	struct live_who who;
 	struct buf in, out;
+	size_t scanned; /* of what came in: there is no newline in that much */
 	size_t written;
 	struct control_request request; /* while it waits */
 	bool close_after;		/* the answer */
@@ -73,6 +77,8 @@ static void client_free(struct client *c)
 		live_forget(d->config.live, c);
 	if (d->config.session)
 		session_forget(d->config.session, c);
+	if (d->config.files.inside)
+		inside_forget(d->config.files.inside, c);
 	TAILQ_REMOVE(&d->clients, c, entry);
 	d->n--;
 	if (c->readable)
@@ -88,9 +94,14 @@ static void client_free(struct client *c)
 	free(c);
 }
 
-static bool has_line(const struct client *c)
+static char *find_line(struct client *c)
 {
-	return c->in.len && memchr(c->in.data, '\n', c->in.len);
+	char *newline = c->in.len > c->scanned
+				? memchr(c->in.data + c->scanned, '\n', c->in.len - c->scanned)
+				: NULL;
+
+	c->scanned = newline ? (size_t)(newline - c->in.data) : c->in.len;
+	return newline;
 }
 
 /* Waits for more of a request: without end, if none was begun. One that is there already gets its
@@ -101,7 +112,7 @@ static void wait_for_line(struct client *c)
 
 	c->phase = READING;
 	event_add(c->readable, c->in.len ? &progress : NULL);
-	if (has_line(c))
+	if (find_line(c))
 		event_active(c->readable, EV_READ, 1);
 }
 
@@ -220,17 +231,30 @@ static void run_command(struct client *c)
 
 void door_answer(void *client, json_t *result, const struct pale_err *err)
 {
-	struct client *c = client, *next;
+	struct client *c = client;
 	struct door *d = c->door;
 
 	answer(c, result, result ? CONTROL_FAILED : control_code_of(err), err);
-	/* Those who wait, until one of them has it in hand. */
-	for (c = TAILQ_FIRST(&d->clients); c && d->config.live && !live_busy(d->config.live);
-	     c = next) {
+	door_again(d);
+}
+
+void door_again(struct door *d)
+{
+	struct client *c, *next;
+
+	/* Whoever finds that another has it in hand waits on. */
+	for (c = TAILQ_FIRST(&d->clients); c; c = next) {
 		next = TAILQ_NEXT(c, entry);
 		if (c->phase == WAITING)
 			run_command(c);
 	}
+}
+
+const struct door_config *door_config_of(void *client)
+{
+	const struct client *c = client;
+
+	return &c->door->config;
 }
 
 /* ---- reading ---- */
@@ -252,7 +276,7 @@ static void on_line(struct client *c, const char *line, size_t len)
 /* The next whole line, if there is one; the client may be gone afterwards. */
 static void take_line(struct client *c)
 {
-	char *newline = c->in.len ? memchr(c->in.data, '\n', c->in.len) : NULL;
+	char *newline = find_line(c);
 	_cleanup_free_ char *line = NULL;
 	size_t len;
 
@@ -262,7 +286,7 @@ static void take_line(struct client *c)
 		err_set(&err, PALE_E_USAGE, STAGE, 0, "a request has at most %u bytes",
 			CONTROL_REQUEST_MAX);
 		c->close_after = true;
-		c->in.len = 0;
+		c->in.len = c->scanned = 0;
 		answer(c, NULL, CONTROL_MALFORMED, &err);
 		return;
 	}
@@ -279,25 +303,31 @@ static void take_line(struct client *c)
 	memcpy(line, c->in.data, len);
 	c->in.len -= len + 1;
 	memmove(c->in.data, newline + 1, c->in.len);
+	c->scanned = 0;
+	if (!c->in.len && c->in.cap > KEEP_SIZE) {
+		buf_done(&c->in);
+		c->in = BUF_INIT(IN_MAX);
+	}
 	on_line(c, line, len);
 }
 
 static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct client *c = arg;
+	size_t size = c->in.len < KEEP_SIZE ? READ_SIZE : READ_LARGE;
 	char *to;
 	ssize_t n;
 
-	if (has_line(c)) {
+	if (find_line(c)) {
 		take_line(c);
 		return;
 	}
-	to = buf_room(&c->in, READ_SIZE);
+	to = buf_room(&c->in, size);
 	if ((what & EV_TIMEOUT) || !to) {
 		client_free(c);
 		return;
 	}
-	n = recv(fd, to, READ_SIZE, MSG_DONTWAIT);
+	n = recv(fd, to, size, MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
 		wait_for_line(c);
 		return;
@@ -463,7 +493,7 @@ static void admit(struct door *d, int fd, const struct live_who *who)
 	*c = (struct client){.door = d,
 			     .fd = fd,
 			     .who = *who,
-			     .in = BUF_INIT(CONTROL_REQUEST_MAX + READ_SIZE + 1),
+			     .in = BUF_INIT(IN_MAX),
 			     .out = BUF_INIT(CONTROL_REPLY_MAX)};
 	TAILQ_INSERT_TAIL(&d->clients, c, entry);
 	d->n++;

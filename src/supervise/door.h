@@ -9,8 +9,9 @@
 #include <stdbool.h>
 
 #include "base/err.h"
-#include "supervise/control.h"
+#include "files/inside.h"
 #include "session/session.h"
+#include "supervise/control.h"
 #include "supervise/live.h"
 
 #define DOOR_CLIENTS 64 /* at a time; the one that is idle for longest makes room */
@@ -23,12 +24,25 @@ enum door_state {
 
 struct door;
 
+/* What the commands for files need: door_files.c. */
+struct door_files {
+	struct inside *inside;
+	const struct plan *plan;
+	/* Whether the box's memory has room for so much more. */
+	bool (*room)(void *arg, uint64_t bytes);
+	/* Puts files.changed on record; body is stolen. Negative: it could not, and the box ends.
+	 */
+	int (*log)(void *arg, json_t *body, struct pale_err *err);
+	void *arg;
+};
+
 struct door_config {
 	struct event_base *base; /* borrowed, as all that follows */
 	const char *id;		 /* of the run */
 	int run_fd;		 /* its directory in the state directory */
 	struct live *live;	 /* NULL: no network */
 	struct session *session; /* NULL: none */
+	struct door_files files;
 	enum door_state (*state)(void *arg);
 	json_t *(*info)(void *arg); /* what `info` answers; NULL: no memory */
 	void (*destroy)(void *arg); /* ends the box */
@@ -68,5 +82,8 @@ struct door_command {
 };
 extern const struct door_command door_commands[]; /* door_commands.c; up to a row without a name */
 
+/* Something has ended for which others wait. */
+void door_again(struct door *d);
+const struct door_config *door_config_of(void *client);
 /* The answer to a call that was to come later; result is stolen, or NULL and err. */
 void door_answer(void *client, json_t *result, const struct pale_err *err);

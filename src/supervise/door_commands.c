@@ -1,6 +1,7 @@
 /* The commands of the control protocol: the one table, and what each does. In the supervisor; the
  * arguments come from the box's owner, or whoever got that far, and each handler refuses what it
  * does not know. docs/control-protocol.md is compared with the table by tests/docs. */
+#include "supervise/door_files.h"
 #include "supervise/door_session.h"
 
 #define STAGE "supervise"
@@ -88,6 +89,12 @@ const struct door_command door_commands[] = {
 	{"box.freeze", DOOR_RUNNING, door_freeze},
 	{"box.thaw", DOOR_RUNNING, door_thaw},
 	{"pool.claim", DOOR_RUNNING, door_pool_claim},
+	{"files.list", DOOR_RUNNING, door_files_list},
+	{"files.stat", DOOR_RUNNING, door_files_stat},
+	{"files.read", DOOR_RUNNING, door_files_read},
+	{"files.write", DOOR_RUNNING, door_files_write},
+	{"files.mkdir", DOOR_RUNNING, door_files_mkdir},
+	{"files.remove", DOOR_RUNNING, door_files_remove},
 	{"session.exec", DOOR_RUNNING, door_session_exec},
 	{"session.output", DOOR_RUNNING | DOOR_ENDING, door_session_output},
 	{"session.interrupt", DOOR_RUNNING, door_session_interrupt},

@@ -1,14 +1,15 @@
 /* What the door and the rules behind it need of a run: its state, its log, its broker. In the
  * supervisor; everything that is told of the box here is the supervisor's own knowledge but for the
  * command's arguments, which are the caller's and may be any bytes. */
-#include "supervise/door.h"
+#include "supervise/door_files.h"
 
 #include <string.h>
 
 #include "base/clock.h"
 #include "supervise/run.h"
 
-#define STAGE "supervise"
+#define STAGE	     "supervise"
+#define MEMORY_SPARE (1u << 20) /* that the box is left when its owner writes into it */
 
 static int log_change(void *arg, json_t *body, struct pale_err *err)
 {
@@ -99,6 +100,44 @@ static json_t *info(void *arg)
 			 run->session ? session_show(run->session, false) : NULL);
 }
 
+static bool has_room(void *arg, uint64_t bytes)
+{
+	return limits_memory_left(arg) >= bytes + MEMORY_SPARE;
+}
+
+static int log_files(void *arg, json_t *body, struct pale_err *err)
+{
+	struct run *run = arg;
+	int r = audit_append(run->log, "files", "files.changed", body, err);
+
+	if (r < 0)
+		run_fail(run, err);
+	return r;
+}
+
+static void files_free(void *arg)
+{
+	struct run *run = arg;
+
+	if (run->door)
+		door_again(run->door);
+}
+
+static int open_inside(struct run *run, struct pale_err *err)
+{
+	const struct inside_config config = {
+		.base = run->base,
+		.plan = run->plan,
+		.box = &run->box,
+		.cgroup = run->cgroup,
+		.done = door_files_done,
+		.free = files_free,
+		.arg = run,
+	};
+
+	return inside_new(&config, &run->inside, err);
+}
+
 int door_open(struct run *run, struct pale_err *err)
 {
 	static const struct live_ops ops = {log_change, send_change, in_force, lost};
@@ -117,6 +156,15 @@ int door_open(struct run *run, struct pale_err *err)
 					      &ops, run, &run->live, err)
 				   : 0;
 
+	if (r == 0)
+		r = open_inside(run, err);
+	config.files = (struct door_files){
+		.inside = run->inside,
+		.plan = run->plan,
+		.room = has_room,
+		.log = log_files,
+		.arg = run,
+	};
 	config.live = run->live;
 	config.session = run->session;
 	clock_wall_text(run->started);
@@ -127,4 +175,7 @@ void door_close(struct run *run)
 {
 	if (run->door)
 		door_shut(run->door);
+	/* Before what the box left is looked at: nothing is to write there any more. */
+	inside_free(run->inside);
+	run->inside = NULL;
 }

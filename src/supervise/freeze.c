@@ -114,8 +114,12 @@ int freeze_set(struct run *run, bool freeze, struct pale_err *err)
 		stop_keeper(run);
 		r = cgroup_freeze(run->cgroup, false, err);
 		run->frozen = r < 0;
+		if (r == 0 && run->inside)
+			inside_frozen(run->inside, false);
 		return r;
 	}
+	if (run->inside)
+		inside_frozen(run->inside, true);
 	r = run->thaw_keeper ? 0 : start_keeper(run, err);
 	if (r == 0)
 		r = cgroup_freeze(run->cgroup, true, err);

@@ -262,6 +262,19 @@ int limits_start(struct run *run, struct pale_err *err)
 	return r;
 }
 
+uint64_t limits_memory_left(struct run *run)
+{
+	const uint64_t max = run->plan->limits.memory_bytes;
+	uint64_t used = 0;
+	struct usage_now now = {0};
+
+	if (run->cgroup && run->plan->cgroup_limits.memory_bytes)
+		used = cgroup_memory_kept(run->cgroup);
+	else if (run->usage && usage_sample(run->usage, &now, NULL) == 0)
+		used = now.memory_bytes;
+	return used < max ? max - used : 0;
+}
+
 void limits_finish(struct run *run)
 {
 	(void)look(run, true);

@@ -35,6 +35,7 @@ struct run {
 	struct inbound *inbound; /* where ports are published */
 	struct live *live;	 /* likewise: its rules */
 	struct door *door;
+	struct inside *inside;	  /* with a door: what it reads and writes of the box's files by */
 	struct session *session;  /* where the command is a kernel */
 	json_t *blocked_before;	  /* then: what was blocked before the execution that runs */
 	char name[65];		  /* and its name, if that is taken */
@@ -86,6 +87,8 @@ int limits_start(struct run *run, struct pale_err *err) _must_check_;
 /* Whether the kernel has killed something for want of memory, now: what was killed may be heard of
  * before why. */
 void limits_memory(struct run *run);
+/* How much the box may take more before its limit; what the kernel can drop is not counted. */
+uint64_t limits_memory_left(struct run *run);
 /* The last figures, when the box is dead. */
 void limits_finish(struct run *run);
 

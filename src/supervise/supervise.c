@@ -686,6 +686,7 @@ static void clean_up(struct run *run)
 	/* Before the descriptors that they watch are closed. */
 	for (size_t i = 0; i < run->nwatched; i++)
 		event_free(run->watched[i]);
+	door_close(run);
 	door_free(run->door);
 	session_close(run);
 	session_free(run->session);
