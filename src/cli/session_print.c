@@ -62,19 +62,24 @@ static void print_output(struct session_print *p, FILE *f, const json_t *event)
 		put(p, f, data, len);
 }
 
-/* The last line of a traceback says what it was. */
+/* The last line of a traceback says what it was, as Python has it, or the first one, as node. */
 static void print_error(struct session_print *p, const json_t *event)
 {
 	const char *name = cli_string_at(event, "name"), *message = cli_string_at(event, "message"),
 		   *traceback = cli_string_at(event, "traceback");
 	bool colour = cli_colour(stderr);
-	size_t len = strlen(traceback), last;
+	size_t len = strlen(traceback), last, first = strcspn(traceback, "\n");
 
 	session_print_end_line(p);
 	while (len && traceback[len - 1] == '\n')
 		len--;
 	for (last = len; last && traceback[last - 1] != '\n'; last--)
 		;
+	if (len && *name && str_starts(traceback, name)) {
+		fprintf(stderr, "%s%.*s%s%.*s\n", colour ? "\033[31m" : "", (int)first, traceback,
+			colour ? "\033[0m" : "", (int)(len - first), traceback + first);
+		return;
+	}
 	if (!str_starts(traceback + last, name) || !len) {
 		/* It only says where. */
 		if (len)

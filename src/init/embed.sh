@@ -2,7 +2,7 @@
 # Writes FILE as a C array: embed.sh FILE OUTPUT NAME
 set -eu
 {
-	echo "/* Generated from the build of src/init: do not edit. */"
+	echo "/* Generated from a program of the build: do not edit. */"
 	echo "static const unsigned char $3[] = {"
 	od -An -v -tx1 "$1" | sed 's/ \([0-9a-f][0-9a-f]\)/0x\1,/g'
 	echo "};"

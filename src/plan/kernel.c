@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "kernel_host_blob.h"
 #include "kernels_embedded.h"
 #include "policy/options.h"
 
@@ -24,6 +25,10 @@ struct plan_kernel {
 static const struct plan_kernel kernels[] = {
 	[KERNEL_PYTHON] = {"python", "python3", KERNEL_DIR "/python.py", kernel_python, NULL, 0,
 			   "print()", true},
+	[KERNEL_NODE] = {"node", "node", KERNEL_DIR "/node.js", kernel_node, kernel_host_blob,
+			 sizeof(kernel_host_blob), "console.log()", false},
+	[KERNEL_BASH] = {"bash", "bash", KERNEL_DIR "/bash.sh", kernel_bash, kernel_host_blob,
+			 sizeof(kernel_host_blob), ":", false},
 };
 
 int kernel_plan(struct plan *p, const struct policy *policy, struct pale_err *err)

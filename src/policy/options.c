@@ -43,6 +43,8 @@ static const struct option_word profile_words[] = {
 };
 static const struct option_word kernel_words[] = {
 	{"python", KERNEL_PYTHON, "Python, with a small driver of Pale's"},
+	{"node", KERNEL_NODE, "Node.js (18 or later)"},
+	{"bash", KERNEL_BASH, "bash"},
 	{0},
 };
 static const struct option_word watch_words[] = {
