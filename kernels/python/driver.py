@@ -1,6 +1,6 @@
 """Pale's kernel for Python: runs the code of a session, in its box.
 
-    python3 driver.py [--import NAME[,NAME...]] [--no-rollback]
+    python3 driver.py [--import NAME[,NAME...]] [--no-rollback] [--serve SOCKET,LIBRARY]
 
 speaks docs/kernel-protocol.md over descriptor 3, a packet socket to the supervisor. Standard library
 only, CPython 3.8 and later, Linux. Nothing in here guards the host: that is the box's work, and to the
@@ -40,7 +40,12 @@ OPENBLAS_NUM_THREADS and its like are set to 1 unless the policy sets them or --
 A module of --import that leaves threads all the same cannot be imported in the base: threads do not
 survive the fork. The base begins anew, and each fresh process imports that module itself.
 
-All fresh processes of one base have its hash seed, which cannot be changed; reseed() changes the rest.
+--serve makes of this process a zygote: it imports what it should, and then is forked into one box after
+the other (become_kernel(); src/isolation/process/serve.c is the library that does it). Each fork is the
+base of a session like any other, with the channel as its descriptor 3.
+
+All fresh processes of one base, and all forks of a zygote, have its hash seed, which cannot be changed;
+reseed() changes the rest.
 
 Signals. SIGINT is the user's while the user's code runs, and only remembered otherwise (guarded()):
 before the first line it still interrupts, after the last it is forgotten; it never ends the driver. A
@@ -61,9 +66,9 @@ from _signal import (  # without the enums of signal.py, which take longer than 
     ITIMER_PROF, ITIMER_REAL, ITIMER_VIRTUAL, SIG_BLOCK, SIG_DFL, SIG_SETMASK, SIGALRM, SIGCHLD, SIGINT, SIGKILL,
     default_int_handler, getitimer, getsignal, pthread_sigmask, setitimer, signal, sigpending, sigwait, valid_signals)
 from os import (
-    O_ACCMODE, O_PATH, O_RDONLY, P_ALL, WEXITED, WNOHANG, WNOWAIT, _exit, close, devnull, dup2, environ, execv, fork,
-    fstat, get_blocking, getpid, getppid, kill, killpg, listdir, lseek, makedev, open as open_fd, path, read,
-    readlink, set_blocking, set_inheritable, setpgid, sysconf, waitid, waitpid, write)
+    O_ACCMODE, O_PATH, O_RDONLY, P_ALL, WEXITED, WNOHANG, WNOWAIT, _exit, close, devnull, dup2, environ, environb,
+    execv, fork, fstat, get_blocking, getpid, getppid, kill, killpg, listdir, lseek, makedev, open as open_fd, path,
+    read, readlink, set_blocking, set_inheritable, setpgid, sysconf, urandom, waitid, waitpid, write)
 from stat import S_IFMT, S_ISCHR, S_ISDIR, S_ISREG
 from sys import getrecursionlimit, gettrace, setrecursionlimit, settrace
 from time import sleep
@@ -505,6 +510,14 @@ def reseed():
         seed = getattr(modules.get(name), "seed", None)
         if seed:
             seed()
+    # In another process namespace the fork may have a number that OpenSSL takes for its own, and it
+    # then sees no fork.
+    add = getattr(modules.get("_ssl"), "RAND_add", None)
+    if add:
+        add(urandom(32), 32)
+    current = getattr(modules.get("multiprocessing.process"), "current_process", None)
+    if current:
+        current().authkey = urandom(32)
 
 
 # ---------------------------------------------------------------- signals
@@ -1118,7 +1131,7 @@ def execute(id, wanted, source):
     state.interrupted = False
     state.running = True
     send(STARTED, id, state.pid, "armed" if why is None else "", why if wanted and why else "")
-    while state.notes:
+    while state.notes and id:  # 0: an execution that nobody sees
         send(NOTE, id, data=state.notes.pop())
     if state.recursion:
         setrecursionlimit(state.recursion)
@@ -1395,16 +1408,44 @@ def preload(names, later=None):
             __import__(name)
             warm_up(name)
         except (Exception, SystemExit) as e:
-            state.notes.append(f"cannot import {name}: {type(e).__name__}: {e}")
+            if zygote and later is not None:
+                later.append(name)  # what the box shows of the policy's files is not here
+            else:
+                state.notes.append(f"cannot import {name}: {type(e).__name__}: {e}")
         if later is not None and len(listdir("/proc/self/task")) > threads:
             # Only another process can forget them. `later`: each fresh process imports it.
-            dup2(channel, 3)
+            if not zygote:
+                dup2(channel, 3)
             rest = ["--import", ",".join(n for n in names if n != name)] if len(names) > 1 else []
             flags = ["--no-rollback"] if not state.ahead else []
+            if zygote:
+                flags += ["--serve", "{},{}".format(*zygote)]
             execv(sys.executable, [sys.executable, __file__, *rest, *flags, "--later", ",".join([*later, name])])
 
 
+def become_kernel(sock, library):
+    """Returns in each fork of a zygote, in its box, whose environment may not be the zygote's."""
+    if libc is None:
+        sys.exit("pale: a zygote needs ctypes")
+    ours = {name: environ[name] for name in THREAD_VARIABLES if name not in given}
+    fork_into_boxes = ctypes.PyDLL(f"/proc/self/fd/{library}").pale_serve
+    close(library)
+    room = ctypes.create_string_buffer(1 << 17)
+    gc.collect()
+    gc.freeze()
+    n = fork_into_boxes(sock, room, ctypes.c_size_t(len(room)))
+    wanted = dict(item.split(b"=", 1) for item in room.raw[:n].split(b"\0") if b"=" in item)
+    for name in set(environb) - set(wanted):
+        del environb[name]
+    for name, value in wanted.items():
+        if environb.get(name) != value:
+            environb[name] = value
+    for name, value in ours.items():
+        environ.setdefault(name, value)
+
+
 def main(arguments):
+    global channel, spares, zygote
     names = {"--import": [], "--later": []}
     arguments = iter(arguments)
     for argument in arguments:
@@ -1413,9 +1454,13 @@ def main(arguments):
             names[option] = [n for n in (value or next(arguments, "")).split(",") if n]
         elif option == "--no-rollback":
             state.ahead = False
+        elif option == "--serve":
+            zygote = [int(n) for n in (value or next(arguments, "")).split(",")]
         else:
             sys.exit(f"pale: unknown argument: {argument}")
-    if state.ahead:
+    if not zygote:
+        channel, spares = take_channel()
+    if state.ahead or zygote:
         for name in THREAD_VARIABLES:
             environ.setdefault(name, "1")
     sys.argv = [""]
@@ -1427,8 +1472,13 @@ def main(arguments):
     builtins.input = input
     sys.displayhook = displayhook
     preload(names["--import"], names["--later"])
-    send(READY, 0, 1, "python", "Python " + sys.version.split()[0])
+    if not zygote:
+        say_ready()
     return names["--later"]
+
+
+def say_ready():
+    send(READY, 0, 1, "python", "Python " + sys.version.split()[0])
 
 
 real_input = builtins.input
@@ -1444,7 +1494,8 @@ user = type(sys)("__main__")
 user.__builtins__ = builtins
 us, modules["__main__"] = modules["__main__"], user
 
-channel, spares = take_channel()
+channel, spares, zygote = -1, {}, None
+given = frozenset(environ)
 later = main(sys.argv[1:])
 # Not before READY: these take longer than all of the above, and nobody waits. And not from the user's
 # directory.
@@ -1483,6 +1534,10 @@ try:
     faulthandler.enable(file=2)  # a crash says on stderr where it was
 except (ImportError, OSError, ValueError):
     pass
+if zygote:
+    become_kernel(*zygote)
+    channel, spares = take_channel()
+    say_ready()
 our_regions = ()
 known = {start for start, _, _ in shared_regions()}
 words = mmap.mmap(-1, 4096)

@@ -184,3 +184,17 @@ int fd_set_nonblock(int fd, bool on)
 	flags = on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK;
 	return fcntl(fd, F_SETFL, flags) < 0 ? -errno : 0;
 }
+
+int fd_off_stdio(int *fd)
+{
+	int higher;
+
+	if (*fd > STDERR_FILENO)
+		return 0;
+	higher = fcntl(*fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (higher < 0)
+		return -errno;
+	close(*fd);
+	*fd = higher;
+	return 0;
+}

@@ -40,3 +40,7 @@ ssize_t fd_recv(int sock, void *data, size_t len, int *fds, size_t max_fds,
 		size_t *ret_nfds) _must_check_;
 
 int fd_set_nonblock(int fd, bool on);
+
+/* Moves a descriptor away if it is one of the standard streams, which are about to be replaced: 0
+ * or a negative errno. */
+int fd_off_stdio(int *fd) _must_check_;

@@ -77,10 +77,12 @@ static uint64_t file_rights(int abi)
 	       (abi >= 5 ? FS_IOCTL_DEV : 0);
 }
 
-static int create(int abi, uint64_t handled, uint64_t net)
+static int create(int abi, uint64_t handled, uint64_t net, bool scoped)
 {
-	struct ruleset_attr attr = {
-		.fs = handled, .net = net, .scoped = abi >= 6 ? SCOPE_ABSTRACT | SCOPE_SIGNAL : 0};
+	struct ruleset_attr attr = {.fs = handled,
+				    .net = net,
+				    .scoped =
+					    scoped && abi >= 6 ? SCOPE_ABSTRACT | SCOPE_SIGNAL : 0};
 	/* Close-on-exec by itself. */
 	long fd = syscall(SYS_landlock_create_ruleset, &attr,
 			  abi >= 6   ? ATTR_SIZE_SCOPED
@@ -101,7 +103,7 @@ int landlock_new(const struct landlock_host *host, struct landlock **ret, struct
 	if (!l)
 		return err_nomem(err, STAGE);
 	*l = (struct landlock){.abi = host->abi, .handled = file_rights(host->abi)};
-	l->fd = create(l->abi, l->handled, 0);
+	l->fd = create(l->abi, l->handled, 0, true);
 	if (l->fd < 0) {
 		int r = err_set(err, PALE_E_HOST, STAGE, -l->fd, "cannot make a Landlock ruleset");
 
@@ -129,12 +131,23 @@ int landlock_scope_only(struct landlock *l, struct pale_err *err)
 			       "this kernel's Landlock (ABI %d) cannot scope signals and sockets: "
 			       "Linux 6.12 can",
 			       l->abi);
-	fd = create(l->abi, 0, 0);
+	fd = create(l->abi, 0, 0, true);
 	if (fd < 0)
 		return err_set(err, PALE_E_HOST, STAGE, -fd, "cannot make a Landlock ruleset");
 	close_fd(&l->fd);
 	l->fd = fd;
 	l->handled = 0;
+	return 0;
+}
+
+int landlock_files_only(struct landlock *l, struct pale_err *err)
+{
+	int fd = create(l->abi, l->handled, 0, false);
+
+	if (fd < 0)
+		return err_set(err, PALE_E_HOST, STAGE, -fd, "cannot make a Landlock ruleset");
+	close_fd(&l->fd);
+	l->fd = fd;
 	return 0;
 }
 
@@ -144,7 +157,7 @@ int landlock_forbid_bind(struct landlock *l, struct pale_err *err)
 
 	if (l->abi < 4)
 		return 0;
-	fd = create(l->abi, l->handled, NET_BIND_TCP);
+	fd = create(l->abi, l->handled, NET_BIND_TCP, true);
 	if (fd < 0)
 		return err_set(err, PALE_E_HOST, STAGE, -fd, "cannot make a Landlock ruleset");
 	close_fd(&l->fd);
@@ -184,9 +197,19 @@ int landlock_allow_path(struct landlock *l, int fd, enum landlock_access access,
 	return 0;
 }
 
+int landlock_ruleset(const struct landlock *l)
+{
+	return l->fd;
+}
+
 int landlock_restrict_self(struct landlock *l, struct pale_err *err)
 {
-	if (syscall(SYS_landlock_restrict_self, l->fd, 0) == 0)
+	return landlock_restrict_to(l->fd, err);
+}
+
+int landlock_restrict_to(int ruleset, struct pale_err *err)
+{
+	if (syscall(SYS_landlock_restrict_self, ruleset, 0) == 0)
 		return 0;
 	if (errno == E2BIG)
 		return err_set(err, PALE_E_HOST, STAGE, errno,

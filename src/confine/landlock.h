@@ -42,6 +42,10 @@ static inline void landlock_freep(struct landlock **l)
  * because a process that is restricted in files may not mount. PALE_E_HOST below ABI 6. */
 int landlock_scope_only(struct landlock *l, struct pale_err *err) _must_check_;
 
+/* The other way round: signals and abstract sockets are left alone. For a process that has to
+ * signal others, which have a domain of their own beside its. Before anything is allowed. */
+int landlock_files_only(struct landlock *l, struct pale_err *err) _must_check_;
+
 /* TCP ports can't be bound either, where the kernel (ABI 4) can refuse that; to be called before
  * anything is allowed. */
 int landlock_forbid_bind(struct landlock *l, struct pale_err *err) _must_check_;
@@ -54,3 +58,7 @@ int landlock_allow_path(struct landlock *l, int fd, enum landlock_access access,
 /* Restricts the calling thread, and all that it will start, for good. no_new_privs must be set.
  * Async-signal-safe but for the message of a failure. */
 int landlock_restrict_self(struct landlock *l, struct pale_err *err) _must_check_;
+
+/* Its descriptor, for another process to restrict itself to; borrowed. */
+int landlock_ruleset(const struct landlock *l);
+int landlock_restrict_to(int ruleset, struct pale_err *err) _must_check_;

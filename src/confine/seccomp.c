@@ -1,8 +1,8 @@
 /* Installing the filter, and what the tables say of a call.
  *
- * seccomp_install() and seccomp_install_send() run in the box's set-up child, after everything that
- * the filter refuses (mounts, namespaces), with no_new_privs set, and are async-signal-safe. The
- * look-ups run in the supervisor with numbers and arguments from the box, which are hostile. */
+ * The installing functions run in the box's set-up child or in a zygote's fork, after everything
+ * that the filter refuses (mounts, namespaces), with no_new_privs set, and are async-signal-safe.
+ * The look-ups run in the supervisor with numbers and arguments from the box, which are hostile. */
 #include "confine/seccomp.h"
 
 #include <errno.h>
@@ -28,13 +28,12 @@ const struct sock_fprog *seccomp_program(enum policy_profile profile, unsigned w
 	return &seccomp_programs[profile][watch % SECCOMP_WATCH_VARIANTS];
 }
 
-int seccomp_install(enum policy_profile profile, unsigned watch, int *ret_listener)
+int seccomp_install_program(const struct sock_fprog *prog, bool listens, int *ret_listener)
 {
-	const struct sock_fprog *prog = seccomp_program(profile, watch);
 	long r;
 
 	*ret_listener = -1;
-	if (watch & SECCOMP_NO_LISTENER) {
+	if (!listens) {
 		r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, prog);
 		return r < 0 ? -errno : 0;
 	}
@@ -51,6 +50,12 @@ int seccomp_install(enum policy_profile profile, unsigned watch, int *ret_listen
 		return -errno;
 	*ret_listener = (int)r; /* close-on-exec from birth */
 	return 0;
+}
+
+int seccomp_install(enum policy_profile profile, unsigned watch, int *ret_listener)
+{
+	return seccomp_install_program(seccomp_program(profile, watch),
+				       !(watch & SECCOMP_NO_LISTENER), ret_listener);
 }
 
 struct sender {
@@ -72,19 +77,19 @@ static int sender_main(void *arg)
 	return s->listener < 0 ? 0 : fd_send(s->sock, s->data, s->len, &s->listener, 1);
 }
 
-int seccomp_install_send(enum policy_profile profile, unsigned watch, int sock, const void *data,
-			 size_t len)
+int seccomp_install_program_send(const struct sock_fprog *prog, bool listens, int sock,
+				 const void *data, size_t len)
 {
 	struct helper helper;
 	struct sender s = {.sock = sock, .data = data, .len = len, .listener = -2};
 	int listener = -1, r;
 
-	if (watch & SECCOMP_NO_LISTENER)
-		return seccomp_install(profile, watch, &listener);
+	if (!listens)
+		return seccomp_install_program(prog, false, &listener);
 	r = helper_start(&helper, sender_main, &s);
 	if (r < 0)
 		return r;
-	r = seccomp_install(profile, watch, &listener);
+	r = seccomp_install_program(prog, true, &listener);
 	if (r == 0)
 		s.listener = listener;
 	__atomic_store_n(&s.ready, 1, __ATOMIC_RELEASE);
@@ -94,6 +99,13 @@ int seccomp_install_send(enum policy_profile profile, unsigned watch, int sock, 
 	if (listener >= 0)
 		close(listener);
 	return r ? r : sent;
+}
+
+int seccomp_install_send(enum policy_profile profile, unsigned watch, int sock, const void *data,
+			 size_t len)
+{
+	return seccomp_install_program_send(seccomp_program(profile, watch),
+					    !(watch & SECCOMP_NO_LISTENER), sock, data, len);
 }
 
 static const struct seccomp_row *row_of(int nr)

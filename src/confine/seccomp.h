@@ -39,6 +39,12 @@ int seccomp_install(enum policy_profile profile, unsigned watch, int *ret_listen
 int seccomp_install_send(enum policy_profile profile, unsigned watch, int sock, const void *data,
 			 size_t len) _must_check_;
 
+/* Both with a program that the caller has; listens: with a listener. */
+int seccomp_install_program(const struct sock_fprog *prog, bool listens,
+			    int *ret_listener) _must_check_;
+int seccomp_install_program_send(const struct sock_fprog *prog, bool listens, int sock,
+				 const void *data, size_t len) _must_check_;
+
 /* Whether a filter with a listener can be installed here: there is at most one listener over a
  * process. Tries it in a child. */
 bool seccomp_can_listen(void);

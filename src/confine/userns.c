@@ -84,6 +84,23 @@ int userns_map_range(pid_t pid, unsigned base, struct pale_err *err)
 	return r < 0 ? r : write_proc(pid, "gid_map", line, err);
 }
 
+int userns_map_ranges(pid_t pid, unsigned base, unsigned first, unsigned end, struct pale_err *err)
+{
+	unsigned next = base + USERNS_IDS;
+	char text[128];
+	size_t used;
+	int r;
+
+	used = (size_t)snprintf(text, sizeof(text), "0 %u %u\n", base, USERNS_IDS);
+	if (base > first)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%u %u %u\n", first,
+					 first, base - first);
+	if (next < end)
+		snprintf(text + used, sizeof(text) - used, "%u %u %u\n", next, next, end - next);
+	r = write_proc(pid, "uid_map", text, err);
+	return r < 0 ? r : write_proc(pid, "gid_map", text, err);
+}
+
 /* The lines of a map from 0..USERNS_IDS-1 to base.., with a and b exchanged. An id beyond the range
  * is shown as `a`, and a's own number then shows nothing. */
 static void swapped_map(struct buf *b, unsigned base, unsigned ours, unsigned theirs)

@@ -14,6 +14,10 @@
 int userns_map_self(uid_t outside_uid, gid_t outside_gid, uid_t inside_uid, gid_t inside_gid,
 		    struct pale_err *err) _must_check_;
 int userns_map_range(pid_t pid, unsigned base, struct pale_err *err) _must_check_;
+/* The same, and all other ids from `first` (at least USERNS_IDS) to before `end` under their own
+ * numbers: for a namespace in which others are made that have those. */
+int userns_map_ranges(pid_t pid, unsigned base, unsigned first, unsigned end,
+		      struct pale_err *err) _must_check_;
 
 /* In the namespace itself, with a /proc: bounds what its processes take of what the kernel counts
  * for the caller, who has the same for everything else that it runs (user_namespaces(7),

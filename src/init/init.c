@@ -7,6 +7,9 @@
  * signals on, answers every name lookup with "no such name", connects to published ports, and when
  * the command ends it kills whatever is left and reports.
  *
+ * In a box whose command is a zygote's fork it only does the rest; and as the first process of a
+ * zygote's own box it reaps, and lasts as long as somebody holds the control socket.
+ *
  * Hostile: DNS queries (parsed here because here there is nothing to lose), and every process it
  * reaps. Built against musl, static: it has to be small and quick to start, no more. */
 #define _GNU_SOURCE
@@ -28,12 +31,14 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "protocol.h"
 
 #define CLOSE_RANGE_CLOEXEC_FLAG (1U << 2)
 #define DNS_HEADER		 12
+#define FOREIGN_TRIES		 2000
 
 static int control_fd;
 static bool stay; /* when all else has ended, too: see INIT_GO */
@@ -207,22 +212,27 @@ static void connect_port(const struct init_message *asked)
 		_exit(1);
 }
 
-/* The command has ended: nothing may outlive it. */
+/* The command has ended: nothing may outlive it. What is no child of ours (a zygote's fork)
+ * somebody outside reaps, in an instant; should he not, our own end waits for him. */
 static void finish(int status)
 {
+	const struct timespec instant = {.tv_nsec = 50000};
 	struct init_message m = {.kind = INIT_EXIT, .value = status};
 	struct rusage used;
 
-	for (;;) {
+	for (int tries = 0; tries < FOREIGN_TRIES;) {
 		int leftover_status;
-		pid_t pid;
+		bool alone = kill(-1, SIGKILL) < 0 && errno == ESRCH;
+		pid_t pid = waitpid(-1, &leftover_status, 0);
 
-		kill(-1, SIGKILL);
-		pid = waitpid(-1, &leftover_status, 0);
-		if (pid < 0 && errno == ECHILD)
-			break;
 		if (pid > 0 && WIFSIGNALED(leftover_status) && WTERMSIG(leftover_status) == SIGKILL)
 			m.leftover++;
+		if (pid > 0 || errno != ECHILD)
+			continue;
+		if (alone)
+			break;
+		nanosleep(&instant, NULL);
+		tries++;
 	}
 	getrusage(RUSAGE_CHILDREN, &used);
 	m.cpu_us = (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 +
@@ -348,11 +358,11 @@ int main(int argc, char **argv)
 	struct init_message m = {.kind = INIT_READY};
 	sigset_t all, nothing;
 	int dns_fd, listener_fd, signal_fd, kernel_fd, program_fd, gate[2];
-	pid_t command;
-	bool tty;
+	pid_t command = 0;
+	bool tty, starts = argc > 3;
 
 	prctl(PR_SET_DUMPABLE, 0);
-	if (argc < 4)
+	if (argc < 2 || argc == 3)
 		return 1;
 	control_fd = next_number(&argv[1]);
 	dns_fd = next_number(&argv[1]);
@@ -368,13 +378,14 @@ int main(int argc, char **argv)
 		return 1;
 
 	tell(&m, 0);
-	command = fork();
+	if (starts)
+		command = fork();
 	if (command < 0) {
 		m = (struct init_message){.kind = INIT_EXEC_FAILED, .value = errno};
 		tell(&m, 0);
 		return 1;
 	}
-	if (command == 0) {
+	if (starts && command == 0) {
 		close(gate[1]);
 		run_command(argv[2], argv + 3, tty, &nothing, gate[0], kernel_fd, program_fd);
 	}
@@ -388,9 +399,13 @@ int main(int argc, char **argv)
 	close(STDERR_FILENO);
 	close(gate[0]);
 	hear(&m);
+	if (m.kind == INIT_ADOPTED && !starts) {
+		command = (pid_t)m.id;
+		hear(&m);
+	}
 	if (listener_fd >= 0)
 		close(listener_fd);
-	if (m.kind != INIT_GO || write(gate[1], "", 1) != 1)
+	if (m.kind != INIT_GO || (starts && write(gate[1], "", 1) != 1))
 		return 1;
 	close(gate[1]);
 	stay = m.value != 0;
@@ -405,10 +420,14 @@ int main(int argc, char **argv)
 		if (poll(fds, dns_fd < 0 ? 2 : 3, -1) < 0)
 			continue;
 		if (fds[0].revents)
-			reap(signal_fd, command);
+			reap(signal_fd, starts ? command : 0);
 		if (fds[1].revents) {
 			hear(&m);
-			if (m.kind == INIT_SIGNAL && kill(-command, m.value) < 0)
+			if (m.kind == INIT_ADOPTED && !command)
+				command = (pid_t)m.id;
+			if (m.kind == INIT_END)
+				finish(m.value);
+			if (m.kind == INIT_SIGNAL && command > 1 && kill(-command, m.value) < 0)
 				kill(command, m.value);
 			if (m.kind == INIT_KILL)
 				kill_one(&m);

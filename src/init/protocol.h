@@ -32,6 +32,10 @@ enum init_kind {
 			   for the group that it leads */
 	/* init to supervisor */
 	INIT_KILLED = 11, /* it was sent, if there was such a process */
+	/* supervisor to init, of a box whose command init does not start (a zygote's fork, whose
+	   parent is outside): */
+	INIT_ADOPTED = 12, /* it is the process `id`, as numbered in the box */
+	INIT_END = 13,	   /* it has ended: value is its wait status */
 };
 
 #define INIT_KERNEL_FD 3
@@ -53,5 +57,6 @@ struct init_message {
  * gate opens: the supervisor has it then) or -1, 1 if the standard streams are a terminal, the
  * kernel channel, which the command has as INIT_KERNEL_FD, or -1, what is executed instead of the
  * path or -1. argv[2] is the path of the command's program, and from argv[3] on stands the
- * command's own argv.
+ * command's own argv. Without argv[2] it starts none, and lasts until INIT_END or until nobody
+ * holds the other end of the control socket any more.
  */

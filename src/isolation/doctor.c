@@ -526,7 +526,7 @@ static int build_box(struct pale_err *err)
 		return r;
 	/* Whether it can be put into a group was tried above. */
 	plan->use_cgroup = plan->join_cgroup = false;
-	r = isolation_start(plan, NULL, -1, &box, err);
+	r = isolation_start(plan, NULL, -1, NULL, &box, err);
 	if (r == 0)
 		r = isolation_ready(plan, &box, err);
 	isolation_done(&box);

@@ -11,8 +11,11 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "confine/cgroup.h"
 #include "egress/wire.h"
 #include "plan/plan.h"
+
+struct zygote;
 
 struct box {
 	pid_t pid; /* the first process, in the host's view */
@@ -34,7 +37,16 @@ struct box {
 	int egress_fds[EGRESS_NSOCKETS]; /* for the broker, if the plan has a network (has_egress)
 					  */
 	bool has_egress;
-	int uid_lock_fd;	     /* keeps the range of host uids, or -1 */
+	int uid_lock_fd; /* keeps the range of host uids, or -1 */
+	/* Of a box whose command is a zygote's fork: the fork, which is no child of its first
+	 * process; what is the fork's, until isolation_adopt(); what keeps the zygote's first
+	 * process. */
+	int command_pidfd;
+	pid_t command_pid; /* in the host's view; 0: none yet */
+	struct zygote *zygote;
+	const char *const *placeholders;
+	int inside_fds[3], channel_fd, ruleset_fd;
+	int lease_fds[2];
 	unsigned host_uid, host_gid; /* of the box's user */
 	bool reaped;
 	int wait_status;
@@ -57,18 +69,25 @@ struct box {
 		      .kernel_fd = -1,                      \
 		      .shm_fd = -1,                         \
 		      .view_fds = {-1, -1, -1, -1, -1, -1}, \
-		      .uid_lock_fd = -1})
+		      .uid_lock_fd = -1,                    \
+		      .command_pidfd = -1,                  \
+		      .inside_fds = {-1, -1, -1},           \
+		      .channel_fd = -1,                     \
+		      .ruleset_fd = -1,                     \
+		      .lease_fds = {-1, -1}})
 
 /* Starts building: returns when the child is cloned and goes on by itself. placeholders: what the
  * box has of each secret of plan->network, borrowed until it stands at its gate; NULL without
  * secrets. cgroup_fd: the group to clone it into (cgroup_clone_fd()), or -1. If plan->join_cgroup,
- * isolation_join() must follow. On failure isolation_done() is still to be called. */
+ * isolation_join() must follow. zygote: what is to become the command with isolation_adopt(),
+ * borrowed until then; or NULL: it is started in the box. With one cgroup_fd is -1, and a group
+ * that is not joined is attached from outside, as with plan_waits_for_group(). On failure
+ * isolation_done() is still to be called. */
 int isolation_start(const struct plan *plan, const char *const *placeholders, int cgroup_fd,
-		    struct box *ret, struct pale_err *err) _must_check_;
+		    struct zygote *zygote, struct box *ret, struct pale_err *err) _must_check_;
 /* Hands over the descriptors by which the child puts itself into its groups (cgroup_join_fds()). */
 int isolation_join(struct box *box, const int *fds, size_t n, struct pale_err *err) _must_check_;
-/* Tells a box for which plan_waits_for_group() that it is in its group. Before isolation_ready().
- */
+/* Tells a box that was attached from outside that it is in its group. Before isolation_ready(). */
 int isolation_attached(struct box *box, struct pale_err *err) _must_check_;
 /* Waits until its network namespace is made (or it failed). That and its mounts take the most time,
  * and two processors are then busy: what the caller does in that time would hold them up. */
@@ -80,6 +99,14 @@ int isolation_ready(const struct plan *plan, struct box *box, struct pale_err *e
 /* Opens the gate. The first process of a box for which plan_waits_for_group() stays when the
  * command has ended, until isolation_kill(). */
 int isolation_go(const struct plan *plan, struct box *box, struct pale_err *err) _must_check_;
+/* Has the zygote fork, and the fork enter a box that is ready, confine itself as the command of any
+ * box, and become that box's kernel. Nothing of the policy's code has run then, whether the gate is
+ * open or not. cgroup: the box's, or NULL. */
+int isolation_adopt(const struct plan *plan, struct cgroup *cgroup, struct box *box,
+		    struct pale_err *err) _must_check_;
+/* The process of box->command_pidfd has ended (it polls readable then): tells the first process,
+ * which ends the box and says how the command ended. */
+void isolation_command_ended(struct box *box);
 /* Passes a signal on to the command's process group. 0 or a negative errno. */
 int isolation_signal(struct box *box, int signal_number) _must_check_;
 /* A signal for the process `pid`, as it is numbered in the box; group: and the group that it leads.

@@ -20,15 +20,16 @@ struct plan_kernel {
 	size_t host_size;
 	const char *warm_up;
 	bool imports; /* its driver can import modules ahead */
+	bool serves;  /* and fork itself into boxes */
 };
 
 static const struct plan_kernel kernels[] = {
 	[KERNEL_PYTHON] = {"python", "python3", KERNEL_DIR "/python.py", kernel_python, NULL, 0,
-			   "print()", true},
+			   "print()", true, true},
 	[KERNEL_NODE] = {"node", "node", KERNEL_DIR "/node.js", kernel_node, kernel_host_blob,
-			 sizeof(kernel_host_blob), "console.log()", false},
+			 sizeof(kernel_host_blob), "console.log()", false, false},
 	[KERNEL_BASH] = {"bash", "bash", KERNEL_DIR "/bash.sh", kernel_bash, kernel_host_blob,
-			 sizeof(kernel_host_blob), ":", false},
+			 sizeof(kernel_host_blob), ":", false, false},
 };
 
 int kernel_plan(struct plan *p, const struct policy *policy, struct pale_err *err)
@@ -73,6 +74,11 @@ const void *kernel_host(const struct plan_kernel *k, size_t *ret_size)
 {
 	*ret_size = k->host_size;
 	return k->host;
+}
+
+bool kernel_serves(const struct plan_kernel *k)
+{
+	return k->serves;
 }
 
 char **kernel_argv(const struct plan_kernel *k, const char *program, const struct policy *policy,

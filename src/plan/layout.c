@@ -203,6 +203,7 @@ static int add_source(struct layout *l, const struct policy_file *f, struct pale
 	p->is_file = !S_ISDIR(st.st_mode);
 	p->swap_owner = l->plan->user_range && st.st_uid != l->plan->uid;
 	p->real = true;
+	p->of_policy = true;
 	p->where = f->where;
 	return 0;
 }
@@ -222,6 +223,7 @@ static int add_policy_file(struct layout *l, const struct policy_file *f, unsign
 	if (!p)
 		return err_nomem(err, STAGE);
 	p->where = f->where;
+	p->of_policy = f->access != ACCESS_HIDE;
 	p->collect = f->collect;
 	p->size_bytes = f->size_bytes;
 	p->mode = 0755;
@@ -402,6 +404,14 @@ static int make_target(struct layout *l, struct place *p, bool is_file, struct p
 	return 0;
 }
 
+/* The policy's, or in a place of the policy's. */
+static bool of_policy(const struct place *p)
+{
+	while (p && !p->of_policy)
+		p = p->in;
+	return p;
+}
+
 static bool in_host_content(const struct place *p)
 {
 	return p->in && (p->in->kind == PLACE_READ || p->in->kind == PLACE_OVERLAY ||
@@ -417,6 +427,7 @@ static int emit_directory(struct layout *l, struct place *p, struct pale_err *er
 	s->index = p->index;
 	s->swap_owner = p->swap_owner;
 	s->real = p->real;
+	s->of_policy = of_policy(p);
 	for (size_t i = 0; i < l->n; i++) {
 		struct place *child = &l->places[i];
 
@@ -428,6 +439,7 @@ static int emit_directory(struct layout *l, struct place *p, struct pale_err *er
 			return err_nomem(err, STAGE);
 		s->index = p->index;
 		s->is_file = child->is_file;
+		s->of_policy = of_policy(child);
 	}
 	s = plan_add_step(l->plan, p->kind == PLACE_OVERLAY ? STEP_OVERLAY : STEP_VIEW, NULL,
 			  p->path, NULL);
@@ -435,6 +447,7 @@ static int emit_directory(struct layout *l, struct place *p, struct pale_err *er
 		return err_nomem(err, STAGE);
 	s->index = p->index;
 	s->nested = in_host_content(p);
+	s->of_policy = of_policy(p);
 	return 0;
 }
 
@@ -492,6 +505,7 @@ static int emit_place(struct layout *l, struct place *p, uint64_t sized_inodes,
 	if (!s)
 		return err_nomem(err, STAGE);
 	s->nested = in_host_content(p);
+	s->of_policy = of_policy(p);
 	s->is_file = p->is_file;
 	s->swap_owner = p->swap_owner;
 	s->real = p->real;

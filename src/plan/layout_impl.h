@@ -28,6 +28,7 @@ struct place {
 	uint64_t size_bytes;
 	unsigned mode, index;
 	bool is_file, own, swap_owner, real;
+	bool of_policy;
 	struct place *in; /* the place that this one is mounted in, or NULL: the root */
 };
 

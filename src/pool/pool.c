@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "pool/place.h"
+#include "pool/zygotes.h"
 #include "supervise/control.h"
 
 #define STAGE	   "pool"
@@ -50,6 +51,7 @@ struct pool {
 	size_t nclients;
 	uint64_t claimed, failures;
 	bool told, stop;
+	struct zygotes zygotes;
 	struct pale_err err; /* of the last box that did not get ready */
 };
 
@@ -71,12 +73,13 @@ static void say_ready(void *arg, const char *id)
 }
 
 /* In the fork: one box, from its making to its end. */
-static int supervise_box(const struct pool *p, int sock)
+static int supervise_box(struct pool *p, int sock)
 {
 	struct supervise_session session = {.held = say_ready, .held_fd = sock};
 	struct supervise_request request = {
 		.session = &session,
 		.plan = (struct plan *)(uintptr_t)p->req->plan,
+		.zygote = take_ptr(p->zygotes.now),
 		.start = p->req->start,
 		.start_arg = p->req->start_arg,
 		.notes = p->req->notes,
@@ -98,6 +101,7 @@ static int supervise_box(const struct pool *p, int sock)
 	for (size_t i = 0; i < POOL_SIZE_MAX; i++)
 		if (p->slots[i].state != SLOT_NONE)
 			close(p->slots[i].sock);
+	zygotes_done(&p->zygotes);
 	signal(SIGCHLD, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
 	if (supervise_run(&request, &result, &w.err) < 0)
@@ -125,6 +129,7 @@ static int make_box(struct pool *p, struct slot *slot, struct pale_err *err)
 	}
 	slot->sock = pair[0];
 	slot->state = SLOT_BUILDING;
+	p->zygotes.forks++;
 	return 0;
 }
 
@@ -147,6 +152,8 @@ static int refill(struct pool *p, struct pale_err *err)
 {
 	int r = 0;
 
+	if (!zygotes_ready(&p->zygotes))
+		return 0;
 	for (unsigned i = 0; r == 0 && i < p->req->size && count(p, SLOT_BUILDING) < BUILDING; i++)
 		if (p->slots[i].state == SLOT_NONE)
 			r = make_box(p, &p->slots[i], err);
@@ -234,11 +241,12 @@ static bool hand_over(struct pool *p, struct client *c)
 
 static json_t *show(const struct pool *p)
 {
-	return json_pack("{s:s, s:s, s:i, s:I, s:I, s:I, s:i}", "key", p->req->key, "policy",
-			 p->req->name, "size", (int)p->req->size, "ready",
+	return json_pack("{s:s, s:s, s:i, s:I, s:I, s:I, s:i, s:b, s:s?}", "key", p->req->key,
+			 "policy", p->req->name, "size", (int)p->req->size, "ready",
 			 (json_int_t)count(p, SLOT_READY), "building",
 			 (json_int_t)count(p, SLOT_BUILDING), "claimed", (json_int_t)p->claimed,
-			 "pid", (int)getpid());
+			 "pid", (int)getpid(), "forks", p->zygotes.now != NULL, "no_forks",
+			 p->zygotes.none ? p->zygotes.why.message : NULL);
 }
 
 /* Is it the owner, or root? A box's door looks closer. */
@@ -320,7 +328,7 @@ static void on_term(int number)
 
 static void turn(struct pool *p)
 {
-	struct pollfd fds[1 + POOL_SIZE_MAX + CLIENTS] = {{p->listener, POLLIN, 0}};
+	struct pollfd fds[1 + POOL_SIZE_MAX + CLIENTS + 2] = {{p->listener, POLLIN, 0}}, *zygote;
 	struct slot *slots[POOL_SIZE_MAX];
 	size_t nslots = 0, nclients = p->nclients;
 	uint64_t now;
@@ -334,8 +342,11 @@ static void turn(struct pool *p)
 		/* One that waits for a box has said it: only its end is of interest. */
 		fds[1 + nslots + i] = (struct pollfd){p->clients[i].fd,
 						      p->clients[i].waits ? POLLRDHUP : POLLIN, 0};
-	if (poll(fds, 1 + nslots + nclients, nclients ? 1000 : -1) < 0)
+	zygote = fds + 1 + nslots + nclients;
+	zygotes_fds(&p->zygotes, zygote);
+	if (poll(fds, 1 + nslots + nclients + 2, nclients ? 1000 : -1) < 0)
 		return;
+	zygotes_hear(&p->zygotes, zygote);
 	for (size_t i = 0; i < nslots; i++)
 		if (fds[1 + i].revents)
 			hear_box(p, slots[i]);
@@ -358,8 +369,10 @@ static void turn(struct pool *p)
 static int run(struct pool *p, struct pale_err *err)
 {
 	while (!p->stop && !terminated) {
-		int r = refill(p, err);
+		int r;
 
+		zygotes_tend(&p->zygotes);
+		r = refill(p, err);
 		if (r != 0)
 			return r;
 		turn(p);
@@ -383,6 +396,7 @@ int pool_run(const struct pool_request *req, struct pale_err *err)
 	if (!p)
 		return err_nomem(err, STAGE);
 	p->req = req;
+	p->zygotes.plan = req->plan;
 	p->listener = pool_listen(req->key, &p->dir, err);
 	if (p->listener < 0) {
 		r = p->listener;
@@ -399,6 +413,7 @@ int pool_run(const struct pool_request *req, struct pale_err *err)
 	pool_unlisten(p->dir, req->key);
 	close(p->listener);
 	close(p->dir);
+	zygotes_done(&p->zygotes);
 	/* The boxes that nobody has taken end with their sockets. */
 	for (size_t i = 0; i < POOL_SIZE_MAX; i++)
 		if (p->slots[i].state != SLOT_NONE)

@@ -229,7 +229,7 @@ static int start_sampling(struct run *run, struct pale_err *err)
 		.cpus = plan->affinity,
 	};
 
-	return usage_new(run->box.pid, &budget, &run->usage, err);
+	return usage_new(run->box.pid, run->box.command_pid, &budget, &run->usage, err);
 }
 
 int limits_start(struct run *run, struct pale_err *err)

@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "confine/seccomp.h"
 #include "init/protocol.h"
+#include "isolation/zygote.h"
 #include "plan/reach.h"
 #include "supervise/run.h"
 #include "supervise/runtime.h"
@@ -200,6 +201,8 @@ static void on_init_message(struct run *run, const struct init_message *m, int f
 	case INIT_CONNECT:
 	case INIT_KILL:
 	case INIT_PAUSE:
+	case INIT_ADOPTED:
+	case INIT_END:
 	case INIT_SIGNAL: break; /* nothing that init says; whoever says it is not listened to */
 	}
 	close_fd(&fd);
@@ -337,6 +340,16 @@ static void on_drain_timeout(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	run_give_up_output(arg);
+}
+
+/* The command is a zygote's fork, and no child of the first process, which would see it end. */
+static void on_command_end(evutil_socket_t fd, short what, void *arg)
+{
+	struct run *run = arg;
+
+	(void)what;
+	run_unwatch(run, fd);
+	isolation_command_ended(&run->box);
 }
 
 static void on_box_end(evutil_socket_t fd, short what, void *arg)
@@ -488,7 +501,11 @@ static int make_loop(struct run *run, struct pale_err *err)
 static int build(struct run *run, struct pale_err *err)
 {
 	const struct plan *plan = run->plan;
-	bool systemd = plan_waits_for_group(plan);
+	struct zygote *zygote = run->req->zygote;
+	/* Into a group from outside: by systemd, or what has a zygote's user for its maker, whom a
+	 * root's group is not for. */
+	bool attach =
+		plan_waits_for_group(plan) || (zygote && plan->use_cgroup && !plan->join_cgroup);
 	_cleanup_(views_done) struct views views = {0};
 	int r = 0;
 
@@ -503,11 +520,11 @@ static int build(struct run *run, struct pale_err *err)
 		r = broker_configure(run->broker, run->req->own_process, err);
 	if (r == 0)
 		r = isolation_start(plan, broker_placeholders(run->broker),
-				    run->cgroup ? cgroup_clone_fd(run->cgroup) : -1, &run->box,
-				    err);
+				    run->cgroup && !attach ? cgroup_clone_fd(run->cgroup) : -1,
+				    zygote, &run->box, err);
 	if (r == 0)
 		r = open_log(run, err);
-	if (r == 0 && systemd)
+	if (r == 0 && attach)
 		r = cgroup_attach_begin(run->cgroup, run->box.pid, err);
 	if (r == 0 && plan->join_cgroup)
 		r = join_cgroup(run, err);
@@ -533,9 +550,9 @@ static int build(struct run *run, struct pale_err *err)
 		r = door_open(run, err);
 	if (r == 0)
 		r = views_read(plan, &views, err);
-	if (r == 0 && systemd)
+	if (r == 0 && attach)
 		r = cgroup_attach_end(run->cgroup, err);
-	if (r == 0 && systemd)
+	if (r == 0 && attach)
 		r = isolation_attached(&run->box, err);
 	if (r == 0)
 		r = supervise_recover(err);
@@ -551,6 +568,10 @@ static int build(struct run *run, struct pale_err *err)
 		r = trust_views(plan, broker_ca(run->broker), &views, err);
 	if (r == 0)
 		r = views_write(&views, &run->box, err);
+	/* What it is then has run nothing of the policy's yet. */
+	if (r == 0 && zygote)
+		r = isolation_adopt(plan, run->cgroup, &run->box, err);
+	zygote_free(zygote);
 	return r == 0 ? audit_sync_end(run->log, err) : r;
 }
 
@@ -586,6 +607,8 @@ static int watch_box(struct run *run, struct pale_err *err)
 		r = run_watch(run, run->box.control_fd, EV_READ, on_control, err);
 	if (r == 0)
 		r = run_watch(run, run->box.pidfd, EV_READ, on_box_end, err);
+	if (r == 0 && run->box.command_pidfd >= 0)
+		r = run_watch(run, run->box.command_pidfd, EV_READ, on_command_end, err);
 	if (r == 0 && run->notify)
 		r = run_watch(run, notify_fd(run->notify), EV_READ, on_listener, err);
 	if (r == 0 && run->broker)

@@ -34,6 +34,9 @@ struct supervise_session {
 struct supervise_request {
 	const struct supervise_session *session; /* or NULL */
 	struct plan *plan;			 /* borrowed; its promises are put into words */
+	/* What becomes the command; or NULL. Taken over: it is freed as soon as the box has its
+	 * own. */
+	struct zygote *zygote;
 	supervise_start *start; /* more keys for box.start (policy, digests, caller) */
 	json_t *const *notes;	/* events to log after it: {event, stage, ...}; borrowed;
 				   NULL-terminated or NULL */

@@ -3,7 +3,8 @@
  * Runs in the supervisor, outside the box, with the caller's privileges; every number read is of
  * the box's making, every name (a process's) is skipped. Processes are found as descendants of the
  * box's first process through /proc/PID/task/TID/children: nobody leaves that tree, for orphans go
- * to the first process of their pid namespace, whatever they double-forked or setsid()ed before.
+ * to the first process of their pid namespace, whatever they double-forked or setsid()ed before. A
+ * command that is a zygote's fork is the root of a second such tree: its parent is outside.
  *
  * How close this is to a control group:
  *  - Processor time is exact to the tick while processes live and once they were waited for. The
@@ -54,7 +55,8 @@ struct task { /* a process, as last seen */
 };
 
 struct usage {
-	pid_t init;
+	pid_t init, command;
+	uint64_t command_start; /* when it was first seen: its number may become another's */
 	struct usage_budget budget;
 	int proc; /* descriptor of /proc */
 	long tick_us;
@@ -76,7 +78,7 @@ static uint64_t host_shmem(void)
 	return sysinfo(&si) == 0 ? (uint64_t)si.sharedram * si.mem_unit : 0;
 }
 
-int usage_new(pid_t init, const struct usage_budget *budget, struct usage **ret,
+int usage_new(pid_t init, pid_t command, const struct usage_budget *budget, struct usage **ret,
 	      struct pale_err *err)
 {
 	struct usage *u = calloc(1, sizeof(*u));
@@ -84,6 +86,7 @@ int usage_new(pid_t init, const struct usage_budget *budget, struct usage **ret,
 	if (!u)
 		return err_nomem(err, STAGE);
 	u->init = init;
+	u->command = command;
 	u->budget = *budget;
 	if (!u->budget.cpus)
 		u->budget.cpus = 1;
@@ -277,6 +280,18 @@ static void children_of_threads(struct usage *u, pid_t pid, pid_t *queue, size_t
 	closedir(dir);
 }
 
+/* Is it there still, and itself? */
+static bool has_command(struct usage *u)
+{
+	struct task t = {.pid = u->command};
+
+	if (!u->command || read_stat(u, &t) < 0)
+		return false;
+	if (!u->command_start)
+		u->command_start = t.start;
+	return t.start == u->command_start;
+}
+
 /* Visits every process of the box. False if the first one is gone. */
 static bool walk(struct usage *u)
 {
@@ -286,6 +301,8 @@ static bool walk(struct usage *u)
 	for (size_t i = 0; i < u->ntasks; i++)
 		u->tasks[i].seen = false;
 	queue[nqueue++] = u->init;
+	if (has_command(u))
+		queue[nqueue++] = u->command;
 	for (size_t i = 0; i < nqueue; i++) {
 		pid_t pid = queue[i];
 

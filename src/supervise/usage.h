@@ -35,8 +35,9 @@ struct usage_now {
 	unsigned next_sample_ms; /* when to sample again, so that a limit is not overrun by much */
 };
 
-/* init is the box's first process, in our view of /proc. */
-int usage_new(pid_t init, const struct usage_budget *budget, struct usage **ret,
+/* init is the box's first process, in our view of /proc; command: one that is not its child, with
+ * what it starts, or 0. */
+int usage_new(pid_t init, pid_t command, const struct usage_budget *budget, struct usage **ret,
 	      struct pale_err *err) _must_check_;
 void usage_free(struct usage *u);
 static inline void usage_freep(struct usage **u)

@@ -83,7 +83,7 @@ static struct usage_now measure(void (*work)(void), const struct usage_budget *b
 	pid_t pid = start(work, &ready);
 	uint64_t end = clock_mono_us() + (uint64_t)ms * 1000;
 
-	if (usage_new(pid, budget, &u, &err) < 0)
+	if (usage_new(pid, 0, budget, &u, &err) < 0)
 		fail_msg("%s", err.message);
 	struct pollfd done = {.fd = ready, .events = POLLIN};
 
@@ -286,7 +286,7 @@ static void test_cost(void **state)
 	pid_t pid = start(work_sleepers, &ready);
 
 	assert_int_equal(read(ready, &c, 1), 1);
-	assert_int_equal(usage_new(pid, &budget, &u, &err), 0);
+	assert_int_equal(usage_new(pid, 0, &budget, &u, &err), 0);
 	assert_int_equal(usage_sample(u, &now, &err), 0);
 	assert_int_equal(now.processes, 61);
 	long us = 0, ms = 0;
@@ -316,13 +316,13 @@ static void test_intervals(void **state)
 	struct pale_err err;
 	struct usage *u;
 
-	assert_int_equal(usage_new(getpid(), &memory, &u, &err), 0);
+	assert_int_equal(usage_new(getpid(), 0, &memory, &u, &err), 0);
 	assert_int_equal(usage_first_ms(u), 50);
 	usage_free(u);
-	assert_int_equal(usage_new(getpid(), &cpu, &u, &err), 0);
+	assert_int_equal(usage_new(getpid(), 0, &cpu, &u, &err), 0);
 	assert_int_equal(usage_first_ms(u), 1000);
 	usage_free(u);
-	assert_int_equal(usage_new(getpid(), &little, &u, &err), 0);
+	assert_int_equal(usage_new(getpid(), 0, &little, &u, &err), 0);
 	assert_int_equal(usage_first_ms(u), 20);
 	usage_free(u);
 }

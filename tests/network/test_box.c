@@ -214,7 +214,7 @@ static void run(enum nft_set set, bool has_network)
 	plan->network = has_network ? calloc(1, sizeof(*plan->network)) : NULL;
 	assert_true(!has_network || plan->network);
 	plan->nft = set;
-	r = isolation_start(plan, NULL, -1, &box, &err);
+	r = isolation_start(plan, NULL, -1, NULL, &box, &err);
 	if (r == 0)
 		r = isolation_ready(plan, &box, &err);
 	if (r < 0)

@@ -32,7 +32,8 @@ static int fail(struct pale_err *err, const struct step *s, int sys, const char 
 int mounts_open_sources(struct mounts *m, struct pale_err *err)
 {
 	for (size_t i = 0; i < m->plan->nsteps; i++) {
-		if (!m->plan->steps[i].source || m->sources[i] >= 0)
+		if (!m->plan->steps[i].source || m->sources[i] >= 0 ||
+		    step_left_out(m->role, &m->plan->steps[i]))
 			continue;
 		m->sources[i] = source_open(&m->plan->steps[i], err);
 		if (m->sources[i] < 0)
@@ -442,6 +443,8 @@ static int step_readonly(const struct step *s, struct pale_err *err)
 
 int mounts_step(struct mounts *m, const struct step *s, size_t at, struct pale_err *err)
 {
+	if (step_left_out(m->role, s))
+		return 0;
 	switch (s->type) {
 	case STEP_ROOT: return step_root(m, err);
 	case STEP_DATA: return step_data(m, s, err);

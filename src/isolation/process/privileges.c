@@ -1,8 +1,8 @@
 /* What a box's processes do not have: capabilities, new privileges, the caller's groups, session
  * keyring, signal settings, umask.
  *
- * Runs in the set-up child after everything that needs a capability. A failure here ends the
- * process: half-dropped privileges are worse than none dropped. */
+ * Runs in the set-up child, and in a zygote's fork, after everything that needs a capability. A
+ * failure here ends the process: half-dropped privileges are worse than none dropped. */
 #include "process.h"
 
 #include <grp.h>
@@ -34,7 +34,7 @@ static int reset_signals(struct pale_err *err)
 	return sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? fail(err, "reset the signal mask") : 0;
 }
 
-int privileges_drop(const struct plan *plan, struct pale_err *err)
+int privileges_give_up(const struct plan *plan, struct pale_err *err)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct none[2] = {0};
@@ -67,6 +67,15 @@ int privileges_drop(const struct plan *plan, struct pale_err *err)
 	if (setrlimit(RLIMIT_CORE, &(struct rlimit){1, 1}) < 0 && errno != EPERM)
 		return fail(err, "limit core dumps");
 	umask(022);
+	return 0;
+}
+
+int privileges_drop(const struct plan *plan, struct pale_err *err)
+{
+	int r = privileges_give_up(plan, err);
+
+	if (r < 0)
+		return r;
 	/* Changing ids cleared it: the box dies with its supervisor. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return fail(err, "tie the box to its supervisor");

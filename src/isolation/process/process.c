@@ -28,7 +28,7 @@
 
 /* A program of ours, as a file that nobody can write to any more, whoever owns what it runs as
  * (CVE-2019-5736). */
-static int program_memfd(const char *name, const void *program, size_t size, struct pale_err *err)
+int program_memfd(const char *name, const void *program, size_t size, struct pale_err *err)
 {
 	_cleanup_close_ int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	int r = fd < 0 ? -errno : fd_write_all(fd, program, size);
@@ -67,27 +67,13 @@ static int pipes_make(struct pipes *p, struct pale_err *err)
 	return 0;
 }
 
-/* Descriptors 0 to 2 are replaced in the child one after the other: none of ours may be among them.
- */
-static int keep_off_stdio(int *fd)
-{
-	int higher;
-
-	if (*fd > STDERR_FILENO)
-		return 0;
-	higher = fcntl(*fd, F_DUPFD_CLOEXEC, 3);
-	if (higher < 0)
-		return -errno;
-	close(*fd);
-	*fd = higher;
-	return 0;
-}
-
-static pid_t clone_box(int cgroup_fd, int *ret_pidfd)
+/* A box's network is made beside the rest (network.c); a zygote has none. */
+static pid_t clone_box(enum box_role role, int cgroup_fd, int *ret_pidfd)
 {
 	struct clone_args args = {
 		.flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
 			 CLONE_NEWCGROUP | CLONE_PIDFD |
+			 (role == BOX_ZYGOTE ? CLONE_NEWNET : 0ULL) |
 			 (cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0ULL),
 		.cgroup = (__u64)(cgroup_fd >= 0 ? cgroup_fd : 0),
 		.pidfd = (uint64_t)(uintptr_t)ret_pidfd,
@@ -141,59 +127,111 @@ static int let_go(struct box *box, struct pale_err *err)
 		     : 0;
 }
 
-int isolation_start(const struct plan *plan, const char *const *placeholders, int cgroup_fd,
-		    struct box *ret, struct pale_err *err)
+/* The two ends of a pair of packet sockets. */
+static int make_pair(int *ret_ours, int *ret_theirs, struct pale_err *err)
 {
-	_cleanup_close_ int init_fd = -1, inside = -1, kernel_fd = -1, program_fd = -1;
-	_cleanup_(pipes_done) struct pipes pipes = {{-1, -1, -1}, {-1, -1, -1}};
-	struct setup setup = {.plan = plan, .placeholders = placeholders, .stdio = {-1, -1, -1}};
-	size_t host_size;
-	const void *host = plan->kernel ? kernel_host(plan->kernel, &host_size) : NULL;
-	unsigned base = 0;
 	int pair[2], r;
 
-	*ret = BOX_INIT;
-	init_fd = program_memfd("pale-init", init_blob, sizeof(init_blob), err);
-	if (init_fd < 0)
-		return init_fd;
-	if (!plan->command.tty) {
-		r = pipes_make(&pipes, err);
-		if (r < 0)
-			return r;
-	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot make the control socket");
-	ret->control_fd = pair[0];
-	inside = pair[1];
-	if (plan->kernel) {
-		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-			return err_set(err, PALE_E_SYSTEM, STAGE, errno,
-				       "cannot make the kernel channel");
-		ret->kernel_fd = pair[0];
-		kernel_fd = pair[1];
-	}
-	if (host) {
-		program_fd = program_memfd("pale-kernel", host, host_size, err);
-		if (program_fd < 0)
-			return program_fd;
-	}
-	r = keep_off_stdio(&init_fd);
-	if (r == 0 && kernel_fd >= 0)
-		r = keep_off_stdio(&kernel_fd);
-	if (r == 0 && program_fd >= 0)
-		r = keep_off_stdio(&program_fd);
-	if (r == 0)
-		r = keep_off_stdio(&inside);
-	for (int i = 0; r == 0 && i < 3 && !plan->command.tty; i++)
-		r = keep_off_stdio(&pipes.inside[i]);
-	if (r < 0)
-		return err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot move a descriptor");
-	if (plan->user_range) {
-		r = uid_range_take(&base, &ret->uid_lock_fd, err);
+		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot make a socket");
+	*ret_ours = pair[0];
+	*ret_theirs = pair[1];
+	r = fd_off_stdio(ret_theirs);
+	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot move a descriptor") : 0;
+}
+
+/* What the command has from outside: it goes to the set-up child, or stays here until there is one.
+ */
+static int make_command(const struct plan *plan, enum box_role role, struct pipes *pipes,
+			struct setup *setup, struct box *ret, struct pale_err *err)
+{
+	size_t host_size;
+	const void *host = plan->kernel ? kernel_host(plan->kernel, &host_size) : NULL;
+	int r = 0;
+
+	if (role == BOX_ZYGOTE)
+		return 0;
+	if (!plan->command.tty)
+		r = pipes_make(pipes, err);
+	for (int i = 0; r == 0 && i < 3 && !plan->command.tty; i++) {
+		r = fd_off_stdio(&pipes->inside[i]);
 		if (r < 0)
-			return r;
+			err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot move a descriptor");
 	}
-	if (plan->ncollect) {
+	if (r == 0 && plan->kernel)
+		r = make_pair(&ret->kernel_fd, &setup->kernel_fd, err);
+	if (r == 0 && host && role == BOX_PLAIN) {
+		setup->program_fd = program_memfd("pale-kernel", host, host_size, err);
+		r = setup->program_fd < 0 ? setup->program_fd : 0;
+		if (r == 0 && fd_off_stdio(&setup->program_fd) < 0)
+			r = err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot move a descriptor");
+	}
+	return r;
+}
+
+static void setup_done(struct setup *s)
+{
+	close_fd(&s->control_fd);
+	close_fd(&s->init_fd);
+	close_fd(&s->kernel_fd);
+	close_fd(&s->program_fd);
+}
+
+/* Root: the ids, unless they are mapped already, and the mounts of what the box sees of the host.
+ * The child waits for both, and has not limited itself yet. */
+static int give_ids(const struct start *how, unsigned base, const struct box *box,
+		    struct pale_err *err)
+{
+	_cleanup_close_ int mapping = -1;
+	unsigned first, end;
+	int r = rlimits_raise(&how->plan->rlimits, box->pid, err);
+
+	uid_range_all(&first, &end);
+	if (r == 0 && how->role == BOX_PLAIN)
+		r = userns_map_range(box->pid, base, err);
+	if (r == 0 && how->role == BOX_ZYGOTE) {
+		r = userns_map_ranges(box->pid, base, first, end, err);
+		/* Its own mounts show the ids of a single box. */
+		if (r == 0)
+			r = mapping = userns_swapped(base, 0, 0, 0, 0, err);
+	}
+	return r < 0 ? r
+		     : source_send_mapped(how->plan, how->role,
+					  mapping >= 0 ? mapping : box->userns_fd, base,
+					  box->control_fd, err);
+}
+
+int box_start(const struct start *how, struct box *ret, struct pale_err *err)
+{
+	const struct plan *plan = how->plan;
+	_cleanup_(pipes_done) struct pipes pipes = {{-1, -1, -1}, {-1, -1, -1}};
+	_cleanup_(setup_done) struct setup setup = {.plan = plan,
+						    .role = how->role,
+						    .placeholders = how->placeholders,
+						    .control_fd = -1,
+						    .init_fd = -1,
+						    .stdio = {-1, -1, -1},
+						    .kernel_fd = -1,
+						    .program_fd = -1,
+						    .request_fd = how->request_fd,
+						    .library_fd = how->library_fd};
+	unsigned base = 0;
+	int r;
+
+	*ret = BOX_INIT;
+	setup.init_fd = program_memfd("pale-init", init_blob, sizeof(init_blob), err);
+	if (setup.init_fd < 0)
+		return setup.init_fd;
+	if (fd_off_stdio(&setup.init_fd) < 0)
+		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot move a descriptor");
+	r = make_command(plan, how->role, &pipes, &setup, ret, err);
+	if (r == 0)
+		r = make_pair(&ret->control_fd, &setup.control_fd, err);
+	if (r == 0 && plan->user_range)
+		r = uid_range_take(&base, &ret->uid_lock_fd, err);
+	if (r < 0)
+		return r;
+	if (plan->ncollect && how->role != BOX_ZYGOTE) {
 		ret->collect_fds = malloc(plan->ncollect * sizeof(int));
 		if (!ret->collect_fds)
 			return err_nomem(err, STAGE);
@@ -201,21 +239,30 @@ int isolation_start(const struct plan *plan, const char *const *placeholders, in
 		ret->ncollect = plan->ncollect;
 	}
 
-	setup.control_fd = inside;
 	setup.peer_fd = ret->control_fd;
-	setup.kernel_fd = kernel_fd;
-	setup.program_fd = program_fd;
-	setup.init_fd = init_fd;
 	for (int i = 0; i < 3; i++)
-		setup.stdio[i] = pipes.inside[i];
+		setup.stdio[i] = how->role == BOX_ZYGOTE  ? how->stdio[i]
+				 : how->role == BOX_PLAIN ? pipes.inside[i]
+							  : -1;
 	r = affinity_get(&setup.processors, err);
+	if (r == 0 && how->role == BOX_ADOPTS) {
+		r = zygote_hold(how->zygote, ret, err);
+		ret->zygote = how->zygote;
+		ret->placeholders = how->placeholders;
+		if (r == 0)
+			r = birth(how->zygote, &setup, base, ret, err);
+		ret->channel_fd = take_fd(&setup.kernel_fd);
+		for (int i = 0; i < 3; i++)
+			ret->inside_fds[i] = take_fd(&pipes.inside[i]);
+	} else if (r == 0) {
+		ret->pid = clone_box(how->role, how->cgroup_fd, &ret->pidfd);
+		if (ret->pid < 0)
+			return fail_clone(err);
+		if (ret->pid == 0)
+			setup_run(&setup);
+	}
 	if (r < 0)
 		return r;
-	ret->pid = clone_box(cgroup_fd, &ret->pidfd);
-	if (ret->pid < 0)
-		return fail_clone(err);
-	if (ret->pid == 0)
-		setup_run(&setup);
 	affinity_spread(ret->pid, &setup.processors);
 
 	ret->host_uid = plan->user_range ? base + plan->uid : plan->host.uid;
@@ -236,17 +283,24 @@ int isolation_start(const struct plan *plan, const char *const *placeholders, in
 			return err_set(err, PALE_E_SYSTEM, STAGE, errno,
 				       "cannot open the box's user namespace");
 	}
-	if (plan->user_range) {
-		/* Before anything is handed over: the child waits for it, and has not limited
-		 * itself yet. */
-		r = rlimits_raise(&plan->rlimits, ret->pid, err);
-		if (r == 0)
-			r = userns_map_range(ret->pid, base, err);
-		if (r < 0)
-			return r;
-		return source_send_mapped(plan, ret->userns_fd, base, ret->control_fd, err);
-	}
-	return let_go(ret, err);
+	return plan->user_range ? give_ids(how, base, ret, err) : let_go(ret, err);
+}
+
+int isolation_start(const struct plan *plan, const char *const *placeholders, int cgroup_fd,
+		    struct zygote *zygote, struct box *ret, struct pale_err *err)
+{
+	const struct start how = {
+		.plan = plan,
+		.role = zygote ? BOX_ADOPTS : BOX_PLAIN,
+		.placeholders = placeholders,
+		.cgroup_fd = cgroup_fd,
+		.zygote = zygote,
+		.stdio = {-1, -1, -1},
+		.request_fd = -1,
+		.library_fd = -1,
+	};
+
+	return box_start(&how, ret, err);
 }
 
 int isolation_attached(struct box *box, struct pale_err *err)
@@ -271,7 +325,10 @@ static int place_fd(struct box *box, const struct setup_packet *p, int fd)
 
 	switch ((enum setup_fd)p->what) {
 	case SETUP_FD_NONE:
-	case SETUP_FD_EGRESS: break;
+	case SETUP_FD_EGRESS:
+	case SETUP_FD_COMMAND:
+	case SETUP_FORKED: break;
+	case SETUP_FD_RULESET: slot = &box->ruleset_fd; break;
 	case SETUP_FD_LISTENER: slot = &box->listener_fd; break;
 	case SETUP_FD_ROOT: slot = &box->root_fd; break;
 	case SETUP_FD_DATA: slot = &box->data_fd; break;
@@ -467,5 +524,11 @@ void isolation_done(struct box *box)
 	if (box->has_egress)
 		close_all(box->egress_fds, EGRESS_NSOCKETS);
 	close_fd(&box->uid_lock_fd);
+	close_fd(&box->command_pidfd);
+	close_fd(&box->ruleset_fd);
+	close_fd(&box->channel_fd);
+	close_all(box->inside_fds, ARRAY_SIZE(box->inside_fds));
+	/* The last: with it may go what our first process is reaped by. */
+	close_all(box->lease_fds, ARRAY_SIZE(box->lease_fds));
 	*box = BOX_INIT;
 }

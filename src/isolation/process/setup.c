@@ -81,8 +81,11 @@ static int join_cgroup(const struct setup *s, struct pale_err *err)
 	ssize_t n;
 	int r;
 
+	if (s->role == BOX_ZYGOTE)
+		return 0;
 	/* Before anything is forked, which would stay outside. */
-	if (plan_waits_for_group(s->plan))
+	if (plan_waits_for_group(s->plan) ||
+	    (s->role == BOX_ADOPTS && s->plan->use_cgroup && !s->plan->join_cgroup))
 		return await_supervisor(s, err);
 	if (!s->plan->join_cgroup)
 		return 0;
@@ -146,7 +149,7 @@ static int set_up_files(const struct setup *s, struct mounts *m, struct helper *
 		r = report(s, SETUP_FD_SHM, 0, shm, err);
 	for (unsigned i = 0; r == 0 && i < VIEW_COUNT; i++)
 		r = report(s, SETUP_FD_VIEW, i, m->view_fds[i], err);
-	for (size_t i = 0; r == 0 && i < plan->ncollect; i++)
+	for (size_t i = 0; r == 0 && i < plan->ncollect && s->role != BOX_ZYGOTE; i++)
 		r = report(s, SETUP_FD_COLLECT, (unsigned)i, m->collect_fds[i], err);
 	return r;
 }
@@ -172,26 +175,35 @@ static int open_terminal(const struct setup *s, int *ret_slave, struct pale_err 
 
 static int set_stdio(const struct setup *s, int slave, struct pale_err *err)
 {
-	for (int i = 0; i < 3; i++)
-		if (dup2(slave >= 0 ? slave : s->stdio[i], i) < 0)
+	_cleanup_close_ int null = -1;
+
+	for (int i = 0; i < 3; i++) {
+		int fd = slave >= 0 ? slave : s->stdio[i];
+
+		if (fd < 0 && null < 0)
+			null = open("/dev/null", O_RDWR | O_CLOEXEC);
+		if (dup2(fd < 0 ? null : fd, i) < 0)
 			return err_set(err, PALE_E_SYSTEM, STAGE, errno,
 				       "cannot set up the standard streams");
+	}
 	return 0;
 }
 
-static int set_landlock(const struct plan *plan, struct pale_err *err)
+static int make_ruleset(const struct plan *plan, enum box_role role, struct landlock **ret,
+			struct pale_err *err)
 {
 	_cleanup_landlock_ struct landlock *l = NULL;
-	int r;
+	int r = landlock_new(&plan->host.landlock, &l, err);
 
-	if (!plan->landlock)
-		return 0;
-	r = landlock_new(&plan->host.landlock, &l, err);
-	if (r == 0 && plan->profile == PROFILE_NESTED)
+	if (r == 0 && role != BOX_PLAIN)
+		r = landlock_files_only(l, err);
+	else if (r == 0 && plan->profile == PROFILE_NESTED)
 		r = landlock_scope_only(l, err);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < plan->nrules && plan->profile != PROFILE_NESTED; i++) {
+	/* The first process of a zygote's own box opens nothing. */
+	for (size_t i = 0;
+	     i < plan->nrules && role != BOX_ZYGOTE && plan->profile != PROFILE_NESTED; i++) {
 		_cleanup_close_ int fd = open(plan->rules[i].path, O_PATH | O_CLOEXEC);
 
 		if (fd < 0)
@@ -201,38 +213,38 @@ static int set_landlock(const struct plan *plan, struct pale_err *err)
 		if (r < 0)
 			return r;
 	}
-	return landlock_restrict_self(l, err);
+	*ret = take_ptr(l);
+	return 0;
 }
 
-/* Under the filter sendmsg() waits for the supervisor's answer, and the supervisor has no listener
- * yet: it is told its number and takes it; the first process keeps it open until the gate opens.
- * Where the kernel forbids that, a helper without the filter sends it. */
-static int install_filter(const struct setup *s, int *ret_listener)
+/* What the last steps need. */
+struct last {
+	const struct setup *s;
+	struct helper *leave;
+};
+
+/* A zygote's fork gets the rules of any command. The first process, whom the fork's domain is none
+ * of its own, could then not signal it: its own rules are about files only. */
+static int restrict_files(void *arg, struct pale_err *err)
 {
-	struct setup_packet packet = {.what = SETUP_FD_LISTENER};
-	int listener = -1, r;
+	const struct last *last = arg;
+	const struct setup *s = last->s;
+	_cleanup_landlock_ struct landlock *own = NULL, *command = NULL;
+	int r = 0;
 
-	if (!s->plan->host.attach)
-		return seccomp_install_send(s->plan->profile, s->plan->seccomp_watch, s->control_fd,
-					    &packet, sizeof(packet));
-	r = seccomp_install(s->plan->profile, s->plan->seccomp_watch, &listener);
-	if (r < 0 || listener < 0)
-		return r;
-	packet.index = (uint32_t)listener;
-	if (fcntl(listener, F_SETFD, 0) < 0)
-		return -errno;
-	*ret_listener = listener;
-	return send(s->control_fd, &packet, sizeof(packet), MSG_NOSIGNAL) == (ssize_t)sizeof(packet)
-		       ? 0
-		       : -EPIPE;
-}
-
-static int set_seccomp(const struct setup *s, int *ret_listener, struct pale_err *err)
-{
-	int r = install_filter(s, ret_listener);
-
-	return r < 0 ? err_set(err, PALE_E_HOST, "confine", -r, "cannot install the seccomp filter")
-		     : 0;
+	if (s->plan->landlock && s->role == BOX_ADOPTS) {
+		r = make_ruleset(s->plan, BOX_PLAIN, &command, err);
+		if (r == 0)
+			r = report(s, SETUP_FD_RULESET, 0, landlock_ruleset(command), err);
+	}
+	/* In the nested profile files are left alone. */
+	if (r == 0 && s->plan->landlock &&
+	    !(s->role == BOX_ADOPTS && s->plan->profile == PROFILE_NESTED)) {
+		r = make_ruleset(s->plan, s->role, &own, err);
+		if (r == 0)
+			r = landlock_restrict_self(own, err);
+	}
+	return r < 0 ? r : mounts_left(last->leave, err);
 }
 
 /* The variables of secrets get the placeholders of this run. The plan is this process's own copy.
@@ -264,6 +276,8 @@ static int exec_init(const struct setup *s, int dns_fd, int listener, struct pal
 
 	while (c->argv[argc])
 		argc++;
+	if (s->role != BOX_PLAIN)
+		argc = 0;
 	argv = calloc(argc + 4, sizeof(*argv));
 	if (!argv)
 		return err_nomem(err, STAGE);
@@ -271,7 +285,7 @@ static int exec_init(const struct setup *s, int dns_fd, int listener, struct pal
 		 c->tty ? 1 : 0, s->kernel_fd, s->program_fd);
 	argv[0] = (char *)(uintptr_t) "pale-init";
 	argv[1] = handover;
-	argv[2] = c->program;
+	argv[2] = s->role == BOX_PLAIN ? c->program : NULL;
 	memcpy(argv + 3, c->argv, argc * sizeof(*argv));
 	/* These, the listener, and descriptors 0 to 2 are all that goes along. */
 	if (fcntl(s->control_fd, F_SETFD, 0) < 0 ||
@@ -291,6 +305,7 @@ static int setup(const struct setup *s, struct pale_err *err)
 	const struct plan *plan = s->plan;
 	struct mounts m = {.plan = plan,
 			   .placeholders = s->placeholders,
+			   .role = s->role,
 			   .scratch = -1,
 			   .view_fds = {-1, -1, -1, -1, -1, -1},
 			   .data_fd = -1,
@@ -298,6 +313,20 @@ static int setup(const struct setup *s, struct pale_err *err)
 	/* Not on the stack: should we fail, the helpers still run while we report it. */
 	static struct network network;
 	static struct helper leave;
+	struct last last = {s, &leave};
+	/* What it starts has a listener; a first process that starts nothing has none. */
+	struct lockdown end = {
+		.plan = plan,
+		.cwd = s->role == BOX_ZYGOTE ? "/" : plan->command.cwd,
+		.filter =
+			seccomp_program(plan->profile, s->role == BOX_PLAIN ? plan->seccomp_watch
+									    : SECCOMP_NO_LISTENER),
+		.listens = s->role == BOX_PLAIN && !(plan->seccomp_watch & SECCOMP_NO_LISTENER),
+		.control_fd = s->control_fd,
+		.rlimits = s->role == BOX_ZYGOTE ? NULL : &plan->rlimits,
+		.restrict_files = restrict_files,
+		.arg = &last,
+	};
 	int r, slave = -1, listener = -1, root;
 
 	/* Freed by the exec. */
@@ -315,18 +344,24 @@ static int setup(const struct setup *s, struct pale_err *err)
 			       "cannot tie the box to its supervisor");
 	/* What is made below has the modes that the plan says, whatever the caller's umask is. */
 	umask(0);
-	r = plan->user_range
-		    ? await_ids(s, err)
-		    : userns_map_self(plan->host.uid, plan->host.gid, plan->uid, plan->gid, err);
-	if (r == 0)
+	/* In a zygote's user namespace the caller has the number already that it has in a box. */
+	if (plan->user_range)
+		r = await_ids(s, err);
+	else if (s->role == BOX_ADOPTS)
+		r = userns_map_self(plan->uid, plan->gid, plan->uid, plan->gid, err);
+	else
+		r = userns_map_self(plan->host.uid, plan->host.gid, plan->uid, plan->gid, err);
+	network.dns_fd = -1;
+	if (r == 0 && s->role != BOX_ZYGOTE)
 		r = network_start(&network, s, err);
 	if (r == 0)
 		r = set_up_files(s, &m, &leave, err);
 	if (r == 0 && sethostname("pale", 4) < 0)
 		r = err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot set the host name");
-	if (r == 0)
+	/* Those of all its boxes count as a zygote's, too. */
+	if (r == 0 && s->role != BOX_ZYGOTE)
 		r = userns_bound_counts(err);
-	if (r == 0)
+	if (r == 0 && s->role != BOX_ZYGOTE)
 		r = network_enter(&network, err);
 	if (r == 0 && plan->command.tty)
 		r = open_terminal(s, &slave, err);
@@ -346,22 +381,13 @@ static int setup(const struct setup *s, struct pale_err *err)
 		r = affinity_narrow(plan->affinity, &s->processors, err);
 	if (r == 0)
 		r = join_cgroup(s, err);
+	if (r == 0 && s->role == BOX_ZYGOTE)
+		r = zygote_spawn(s, err);
 	if (r == 0)
-		r = privileges_drop(plan, err);
-	/* As the box's user: the working directory must be one that it may enter. */
-	if (r == 0 && chdir(plan->command.cwd) < 0)
-		r = err_set(err, PALE_E_USAGE, STAGE, errno,
-			    "cannot enter the working directory %s", QUOTED(plan->command.cwd));
-	if (r == 0)
-		r = set_landlock(plan, err);
-	if (r == 0)
-		r = mounts_left(&leave, err);
-	if (r == 0)
-		r = set_seccomp(s, &listener, err);
-	/* Last: a small limit of open files is the payload's, not what the steps before must make
-	 * do with. */
-	if (r == 0)
-		r = rlimits_apply(&plan->rlimits, err);
+		r = lockdown(&end, &listener, err);
+	/* It lasts as long as somebody holds the control socket, whoever that is. */
+	if (r == 0 && s->role == BOX_ZYGOTE && prctl(PR_SET_PDEATHSIG, 0) < 0)
+		r = err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot outlive the caller");
 	return r < 0 ? r : exec_init(s, network.dns_fd, listener, err);
 }
 

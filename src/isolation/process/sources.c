@@ -133,8 +133,8 @@ static int open_mapped(const struct plan *plan, const struct step *s, int userns
 	return clone_restricted(s, fd, swapped >= 0 ? swapped : userns_fd, err);
 }
 
-int source_send_mapped(const struct plan *plan, int userns_fd, unsigned base, int control_fd,
-		       struct pale_err *err)
+int source_send_mapped(const struct plan *plan, enum box_role role, int userns_fd, unsigned base,
+		       int control_fd, struct pale_err *err)
 {
 	struct source_packet end = {.count = SOURCE_PACKET_END};
 	_cleanup_(batch_done) struct batch b = {.packet = {.count = 0}};
@@ -145,7 +145,7 @@ int source_send_mapped(const struct plan *plan, int userns_fd, unsigned base, in
 		int tree;
 
 		/* Device nodes belong to everyone; devtmpfs cannot map ids. */
-		if (!s->source || s->device)
+		if (!s->source || s->device || step_left_out(role, s))
 			continue;
 		tree = open_mapped(plan, s, userns_fd, base, err);
 		if (tree < 0)

@@ -16,6 +16,12 @@
 #define RANGE_BASE 0x70000000U /* above what systemd and shadow hand out, below the signed end */
 #define RANGES	   4000U
 
+void uid_range_all(unsigned *ret_first, unsigned *ret_end)
+{
+	*ret_first = RANGE_BASE;
+	*ret_end = RANGE_BASE + RANGES * USERNS_IDS;
+}
+
 int uid_range_take(unsigned *ret_base, int *ret_lock_fd, struct pale_err *err)
 {
 	_cleanup_close_ int dir = -1, fd = -1;
