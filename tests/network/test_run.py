@@ -218,7 +218,8 @@ while True:
     r = run([PYTHON, "-c", load], flags=("--json", "--cpu-time", "600ms", "--timeout", "50s", "--output", "1KiB"))
     own, brokers_part = int(r.json["stdout"].split()[-1]), r.json["network"]["cpu_ms"]
     check("it counts against limits.cpu", r.json["outcome"] == "cpu time" and own < 550, [own, r.json])
-    check("in the usage, together", own + brokers_part <= r.json["usage"]["cpu_ms"] + 1 < own + brokers_part + 300 and brokers_part > 50,
+    # Without a group the last look was some milliseconds before the end.
+    check("in the usage, together", abs(r.json["usage"]["cpu_ms"] - own - brokers_part - 100) < 200 and brokers_part > 50,
           [own, brokers_part, r.json["usage"]])
     r = run(["true"])
     check("getting ready does not", r.json["network"]["cpu_ms"] <= 10, r.json["network"])
