@@ -10,19 +10,13 @@
 #include "cli/audit.h"
 
 static const struct cli_command *const subcommands[] = {
-	&cli_session_new_command,
-	&cli_session_exec_command,
-	&cli_session_attach_command,
-	&cli_session_output_command,
-	&cli_session_interrupt_command,
-	&cli_session_ls_command,
-	&cli_session_show_command,
-	&cli_session_undo_command,
-	&cli_session_restart_command,
-	&cli_session_freeze_command,
-	&cli_session_thaw_command,
-	&cli_session_rm_command,
-	NULL,
+	&cli_session_new_command,	&cli_session_exec_command,
+	&cli_session_attach_command,	&cli_session_output_command,
+	&cli_session_interrupt_command, &cli_session_ls_command,
+	&cli_session_show_command,	&cli_session_cp_command,
+	&cli_session_undo_command,	&cli_session_restart_command,
+	&cli_session_freeze_command,	&cli_session_thaw_command,
+	&cli_session_rm_command,	NULL,
 };
 
 const struct cli_command cli_session_command = {

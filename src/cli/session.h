@@ -9,7 +9,7 @@ extern const struct cli_command cli_session_command, cli_session_new_command,
 	cli_session_exec_command, cli_session_attach_command, cli_session_output_command,
 	cli_session_interrupt_command, cli_session_ls_command, cli_session_show_command,
 	cli_session_undo_command, cli_session_restart_command, cli_session_freeze_command,
-	cli_session_thaw_command, cli_session_rm_command;
+	cli_session_thaw_command, cli_session_rm_command, cli_session_cp_command;
 
 /* What SESSION can be, for the help texts. */
 #define SESSION_HELP                                                                               \
