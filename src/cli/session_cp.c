@@ -31,8 +31,9 @@ struct copy {
 
 static int nothing_more(struct copy *c, const struct pale_err *err)
 {
-	/* Without the session, or memory, there is nothing to go on with. */
-	if (err->code == PALE_E_NOMEM || (err->code == PALE_E_SYSTEM && !err->sys))
+	/* Without memory, or a supervisor that answers, there is nothing to go on with. */
+	if (err->code == PALE_E_NOMEM ||
+	    (err->code == PALE_E_SYSTEM && !err->sys && strcmp(err->stage, "files") != 0))
 		return -(int)err->code;
 	cli_say(err);
 	c->status = 1;
