@@ -170,9 +170,9 @@ static void bash_execute(struct host *h, const struct message *m)
 				 (int)getpid(), b->status_fd);
 	}
 	snprintf(line, sizeof(line),
-		 "\\builtin echo %s B %u; %s\\builtin . /proc/%d/fd/%d <&%u >&%u 2>&%u && "
-		 "\\builtin echo %s E %u 0 || \\builtin echo %s E %u $?\n"
-		 "\\builtin echo %s D %u $?\n",
+		 "\\builtin echo %.23s B %u; %.127s\\builtin . /proc/%d/fd/%d <&%u >&%u 2>&%u && "
+		 "\\builtin echo %.23s E %u 0 || \\builtin echo %.23s E %u $?\n"
+		 "\\builtin echo %.23s D %u $?\n",
 		 b->mark, m->id, before, (int)getpid(), b->code_fd, b->in, b->out, b->err, b->mark,
 		 m->id, b->mark, m->id, b->mark, m->id);
 	say(h, line);
@@ -198,7 +198,7 @@ static void ask_sync(struct host *h)
 	char line[96];
 
 	/* It may be cut off from what a SIGINT has left of a line before it. */
-	snprintf(line, sizeof(line), "\n\\builtin echo %s S %u $?\n", b->mark, ++b->sync);
+	snprintf(line, sizeof(line), "\n\\builtin echo %.23s S %u $?\n", b->mark, ++b->sync);
 	say(h, line);
 }
 
