@@ -318,7 +318,8 @@ static void take_back(struct session *s, const struct frame *f)
 		s->ended_id = 0;
 		return;
 	}
-	if (s->running && f->id == s->running->id) {
+	/* One that has not begun yet is run by whoever has come back. */
+	if (s->running && (f->id == s->running->id || s->running->pid)) {
 		died(s, f, held);
 		return;
 	}

@@ -807,8 +807,9 @@ int main(void)
 		T(test_many),	     T(test_never_reads),
 		T(test_from_within), T(test_number_of_another),
 	};
-	size_t from = geteuid() == 0 ? 0 : 1;
+	/* Root alone can be another user, or choose the number of a process. */
+	size_t from = geteuid() == 0 ? 0 : 1, n = ARRAY_SIZE(tests) - 2 * from;
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return _cmocka_run_group_tests("door", tests + from, ARRAY_SIZE(tests) - from, NULL, NULL);
+	return _cmocka_run_group_tests("door", tests + from, n, NULL, NULL);
 }
