@@ -104,13 +104,13 @@ check() {
 		local wrapper=${drop[*]}
 		[ -z "$ok_gcc" ] || run_tests "$build" gcc-root
 		[ -z "$ok_gcc" ] || run_tests "$build" gcc-unprivileged --no-suite tree --no-suite vm --wrapper "$wrapper"
-		[ -z "$ok_clang" ] || run_tests "$build-clang" clang-unprivileged --no-suite tree --no-suite vm --wrapper "$wrapper"
-		[ -z "$ok_asan" ] || run_tests "$build-asan" sanitizers-root --no-suite tree --no-suite vm -t 4
-		[ -z "$ok_asan" ] || run_tests "$build-asan" sanitizers-unprivileged --no-suite tree --no-suite vm -t 4 --wrapper "$wrapper"
+		[ -z "$ok_clang" ] || run_tests "$build-clang" clang-unprivileged --no-suite tree --no-suite vm --no-suite once --wrapper "$wrapper"
+		[ -z "$ok_asan" ] || run_tests "$build-asan" sanitizers-root --no-suite tree --no-suite vm --no-suite once -t 4
+		[ -z "$ok_asan" ] || run_tests "$build-asan" sanitizers-unprivileged --no-suite tree --no-suite vm --no-suite once -t 4 --wrapper "$wrapper"
 	else
 		[ -z "$ok_gcc" ] || run_tests "$build" gcc-$who
-		[ -z "$ok_clang" ] || run_tests "$build-clang" clang-$who --no-suite tree --no-suite vm
-		[ -z "$ok_asan" ] || run_tests "$build-asan" sanitizers-$who --no-suite tree --no-suite vm -t 4
+		[ -z "$ok_clang" ] || run_tests "$build-clang" clang-$who --no-suite tree --no-suite vm --no-suite once
+		[ -z "$ok_asan" ] || run_tests "$build-asan" sanitizers-$who --no-suite tree --no-suite vm --no-suite once -t 4
 	fi
 	[ -z "$ok_gcc" ] || PALE_STATE_DIR=$scratch_dir/state PALE_BUILD=$build part "demo (./dev demo)" \
 		step "demo" "$top/dev" demo
