@@ -394,7 +394,7 @@ def test_plain_box():
         d("files.write", path="g", text="from outside")
         check("both ways", d("files.stat", path="g")["user"] == "agent" or True)
         d("box.destroy")
-        p.wait(timeout=10)
+        p.wait(timeout=60)
     finally:
         p.kill()
         p.communicate()
