@@ -65,6 +65,8 @@ def done():
 def clean_up():
     for s in sessions:
         s.end()
+    # Those of whose start nothing was heard, too.
+    subprocess.run([pale, "session", "rm", "--all"], env=env, check=False, capture_output=True)
     subprocess.run(["chmod", "-R", "u+rwX", place], check=False)
     shutil.rmtree(place, ignore_errors=True)
 
