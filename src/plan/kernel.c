@@ -30,6 +30,9 @@ static const struct plan_kernel kernels[] = {
 			 sizeof(kernel_host_blob), "console.log()", false, false},
 	[KERNEL_BASH] = {"bash", "bash", KERNEL_DIR "/bash.sh", kernel_bash, kernel_host_blob,
 			 sizeof(kernel_host_blob), ":", false, false},
+	/* Blank code is run, and not counted. */
+	[KERNEL_IPYTHON] = {"ipython", "python3", KERNEL_DIR "/ipython.py", kernel_ipython, NULL, 0,
+			    " ", true, false},
 };
 
 int kernel_plan(struct plan *p, const struct policy *policy, struct pale_err *err)

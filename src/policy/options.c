@@ -45,6 +45,9 @@ static const struct option_word kernel_words[] = {
 	{"python", KERNEL_PYTHON, "Python, with a small driver of Pale's"},
 	{"node", KERNEL_NODE, "Node.js (18 or later)"},
 	{"bash", KERNEL_BASH, "bash"},
+	{"ipython", KERNEL_IPYTHON,
+	 "Jupyter's ipykernel, which the interpreter has to have: magics, rich output, widgets; "
+	 "without rollback"},
 	{0},
 };
 static const struct option_word watch_words[] = {

@@ -53,7 +53,7 @@ struct policy_limits {
 
 /* Sessions: a box with a kernel in it that stays. The limits on time and output then are those of
  * one execution. */
-enum policy_kernel { KERNEL_PYTHON, KERNEL_NODE, KERNEL_BASH };
+enum policy_kernel { KERNEL_PYTHON, KERNEL_NODE, KERNEL_BASH, KERNEL_IPYTHON };
 struct policy_session {
 	enum policy_kernel kernel;
 	char **imports;	   /* NULL-terminated, or NULL */
