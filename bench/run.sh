@@ -4,9 +4,9 @@
 bench() {
 	local what=start
 	case ${1-} in
-	start | syscalls | egress | session) what=$1; shift ;;
+	start | syscalls | egress | session | speculation) what=$1; shift ;;
 	'' | -*) ;;
-	*) die "bench: start, syscalls, egress or session, not $1" ;;
+	*) die "bench: start, syscalls, egress, session or speculation, not $1" ;;
 	esac
 	need build bench
 	build_release
@@ -23,6 +23,10 @@ bench() {
 	fi
 	if [ "$what" = session ]; then
 		/usr/bin/python3 "$top/bench/session.py" --pale "$pale" --client "$build/bench/bench-session" "${user[@]}" "$@"
+		return
+	fi
+	if [ "$what" = speculation ]; then
+		/usr/bin/python3 "$top/bench/speculation.py" --pale "$pale" --program "$build/bench/bench-speculation" "$@"
 		return
 	fi
 	/usr/bin/python3 "$top/bench/bench.py" "$what" --pale "$pale" --programs "$build/bench" \

@@ -21,9 +21,11 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "base/wrap.h"
+#include "confine/core_sched.h"
 #include "confine/landlock.h"
 #include "confine/mount.h"
 #include "confine/seccomp.h"
+#include "confine/speculation.h"
 #include "confine/userns.h"
 #include "isolation/isolation.h"
 #include "plan/host.h"
@@ -417,6 +419,65 @@ static void check_landlock(struct examined *x)
 		note(x, "Landlock", true, DOCTOR_OK, "ABI %d", host->abi);
 }
 
+/* Nothing of the default policy depends on these; kernel.speculation and the like ask for them. */
+static void check_side_channels(struct examined *x)
+{
+	char can[64] = "", cannot[64] = "";
+	struct speculation_host host;
+	struct doctor_check *c;
+	int lacks = -1;
+
+	speculation_probe(&host);
+	for (int i = 0; i < SPECULATION_L1D_FLUSH; i++) {
+		bool absent = host.state[i] == SPECULATION_ABSENT;
+		char *list = absent ? cannot : can;
+
+		if (absent && lacks < 0)
+			lacks = i;
+		snprintf(list + strlen(list), 64 - strlen(list), "%s%s", *list ? ", " : "",
+			 speculation_name((enum speculation_control)i));
+	}
+	if (lacks < 0)
+		note(x, "speculation", false, DOCTOR_OK, "can be restricted for a box: %s", can);
+	else
+		remedy(note(x, "speculation", false, DOCTOR_WEAKER,
+			    "the processor is affected and cannot be restrained for a box: "
+			    "%s%s%s; policies with kernel: {speculation: strict} do not start",
+			    cannot, *can ? "; it can for: " : "", can),
+		       "%s", speculation_remedy((enum speculation_control)lacks));
+	switch (host.state[SPECULATION_L1D_FLUSH]) {
+	case SPECULATION_UNAFFECTED:
+		note(x, "L1D flush", false, DOCTOR_UNUSED, "the processor is not affected (L1TF)");
+		break;
+	case SPECULATION_ABSENT:
+		c = note(x, "L1D flush", false, DOCTOR_WEAKER,
+			 "not offered: policies with kernel: {l1d_flush: true} do not start");
+		remedy(c, "%s", speculation_remedy(SPECULATION_L1D_FLUSH));
+		break;
+	case SPECULATION_BY_HOST:
+	case SPECULATION_BY_PROCESS:
+		note(x, "L1D flush", false, DOCTOR_OK, "a box can ask for it");
+		break;
+	}
+	switch (core_sched_probe()) {
+	case CORE_SCHED_OFFERED:
+		note(x, "core scheduling", false, DOCTOR_OK, "a box can have cores to itself");
+		break;
+	case CORE_SCHED_NO_THREADS:
+		note(x, "core scheduling", false, DOCTOR_UNUSED,
+		     "no core here runs two threads at a time, as far as this kernel can see");
+		break;
+	case CORE_SCHED_ABSENT:
+		c = note(x, "core scheduling", false, DOCTOR_WEAKER,
+			 "not in this kernel, and cores run two threads at a time: policies with "
+			 "kernel: {core_scheduling: true} do not start");
+		remedy(c, "a kernel with CONFIG_SCHED_CORE (Linux 5.14 or later), or no "
+			  "simultaneous multithreading: echo off > "
+			  "/sys/devices/system/cpu/smt/control");
+		break;
+	}
+}
+
 /* The probe says why and what to do; under systemd there is a file to install. */
 static void cgroup_remedy(struct doctor_check *c)
 {
@@ -561,6 +622,7 @@ int doctor_run(struct doctor *ret, struct pale_err *err)
 		check_landlock(&x);
 		check_cgroup(&x);
 	}
+	check_side_channels(&x);
 	check_state(&x);
 	if (x.userns && x.host_known)
 		check_box(&x);

@@ -14,6 +14,7 @@
 #include "plan/layout.h"
 #include "plan/network.h"
 #include "plan/promise.h"
+#include "plan/sidechannel.h"
 
 #define STAGE "plan"
 
@@ -216,6 +217,8 @@ int plan_make(const struct plan_request *req, struct plan **ret, struct pale_err
 	set_limits(p, req->policy);
 	r = check_enforceable(p, err);
 	if (r == 0)
+		r = sidechannel_plan(p, req->policy, err);
+	if (r == 0)
 		r = network_plan(p, req, err);
 	if (r == 0)
 		r = set_rlimits(p, err);
@@ -265,7 +268,9 @@ int plan_digest(const struct plan *p, char ret[static 65], struct pale_err *err)
 				  p->cgroup_limits.memory_bytes,
 				  p->cgroup_limits.processes,
 				  p->cgroup_limits.cpus_milli,
-				  p->cgroup_limits.freezer};
+				  p->cgroup_limits.freezer,
+				  p->side.speculation,
+				  p->side.core_sched};
 
 	put(&b, "pale plan 1");
 	put(&b, p->host.release);

@@ -14,9 +14,11 @@
 
 #include "base/err.h"
 #include "confine/cgroup.h"
+#include "confine/core_sched.h"
 #include "confine/landlock.h"
 #include "confine/nft.h"
 #include "confine/rlimits.h"
+#include "confine/speculation.h"
 #include "plan/host.h"
 #include "policy/policy.h"
 
@@ -141,6 +143,16 @@ struct plan_overlay {
 	unsigned foreign;
 };
 
+/* Against side channels: see sidechannel.h. */
+struct plan_sidechannel {
+	unsigned asked; /* controls that the policy wants: bits 1 << enum speculation_control */
+	unsigned speculation; /* those of them that the box has to ask the kernel for */
+	struct speculation_host speculation_host; /* only if something is asked */
+	bool core_asked;
+	bool core_sched;		 /* it gets a core scheduling cookie of its own */
+	enum core_sched_state core_host; /* only if asked */
+};
+
 /* What the command is if it is a kernel: see kernel.h. */
 struct plan_kernel;
 /* What the caller puts into the box for this run. The content is neither printed nor digested. */
@@ -168,6 +180,7 @@ struct plan {
 	struct rlimits rlimits;
 	enum policy_profile profile;
 	enum policy_watch watch_files;
+	struct plan_sidechannel side;
 	unsigned best_effort;
 	char *user, *home;
 	unsigned uid, gid;  /* inside */

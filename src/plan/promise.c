@@ -161,6 +161,7 @@ static void add_kernel(struct plan *p)
 	    "sees, signals and traces only its own processes; dies whole with its supervisor");
 	SAY(it->mechanism, "pid, ipc, uts and cgroup namespaces, parent-death signal%s",
 	    p->host.landlock.abi >= 6 ? ", Landlock scope for signals" : "");
+	promise_sidechannel(p);
 }
 
 static void add_memory(struct plan *p)

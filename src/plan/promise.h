@@ -13,3 +13,5 @@ void promise_say(char *field, size_t size, const char *fmt, ...) _printf_(3, 4);
 
 /* promise_network.c */
 void promise_network(struct plan *p);
+/* sidechannel.c */
+void promise_sidechannel(struct plan *p);

@@ -100,6 +100,8 @@ static bool wider(const struct policy_option *o, const struct policy *a, const s
 		return (is & ~was) != 0;
 	if (o->type == OPTION_WORD)
 		return rank(o, is) > rank(o, was);
+	if (o->type == OPTION_BOOL)
+		return was == BOOL_TRUE && is != BOOL_TRUE;
 	/* No value is no cap. */
 	return (is ? is : UINT64_MAX) > (was ? was : UINT64_MAX);
 }

@@ -41,6 +41,15 @@ static const struct option_word profile_words[] = {
 	{"nested", PROFILE_NESTED, "also user namespaces and mounts, for a sandbox in the box"},
 	{0},
 };
+static const struct option_word speculation_words[] = {
+	{"strict", SPECULATION_STRICT,
+	 "store bypass and indirect branch speculation are off for the whole box, for good, and "
+	 "the "
+	 "kernel has the processor forget its branches at each change to or from the box; programs "
+	 "are slower by it"},
+	{"default", SPECULATION_DEFAULT, "as the host does for every process"},
+	{0},
+};
 static const struct option_word kernel_words[] = {
 	{"python", KERNEL_PYTHON, "Python, with a small driver of Pale's"},
 	{"node", KERNEL_NODE, "Node.js (18 or later)"},
@@ -63,6 +72,10 @@ static const struct option_word item_words[] = {
 	{"processes", ITEM_PROCESSES, "the limit on processes"},
 	{"landlock", ITEM_LANDLOCK, "the second lock on files, where the kernel has none"},
 	{"events", ITEM_EVENTS, "events of denied calls and blocked network attempts"},
+	{"speculation", ITEM_SPECULATION,
+	 "kernel.speculation: strict, where the processor lacks a control"},
+	{"l1d_flush", ITEM_L1D_FLUSH, "kernel.l1d_flush"},
+	{"core_scheduling", ITEM_CORE_SCHEDULING, "kernel.core_scheduling"},
 	{0},
 };
 static const struct option_word protocol_words[] = {
@@ -423,6 +436,23 @@ const struct policy_option policy_options[] = {
 	 .doc = "Which system calls work. The others fail with an ordinary errno, and are in the "
 		"audit log by name.",
 	 .example = "kernel: {profile: strict}", .also = "seccomp syscalls"},
+	{.key = "kernel.speculation", .type = OPTION_WORD, .offset = P(speculation), .def = "default",
+	 .words = speculation_words, .widens = WIDENS_MORE, .item = ITEM_SPECULATION,
+	 .doc = "What the processor may guess on the box's behalf, against code that reads by side "
+		"channels what it must not. `strict` is refused where the processor is affected and "
+		"offers no control.",
+	 .example = "kernel: {speculation: strict}", .also = "spectre mitigations ssbd"},
+	{.key = "kernel.l1d_flush", .type = OPTION_BOOL, .offset = P(l1d_flush), .def = "false",
+	 .widens = WIDENS_MORE, .item = ITEM_L1D_FLUSH,
+	 .doc = "Whether the processor's first cache is emptied each time that the box leaves it, so "
+		"that who comes next finds nothing of the box's there. The host has to be booted "
+		"with l1d_flush=on, and without simultaneous multithreading.",
+	 .example = "kernel: {l1d_flush: true}", .also = "l1d flush cache_flush"},
+	{.key = "kernel.core_scheduling", .type = OPTION_BOOL, .offset = P(core_scheduling),
+	 .def = "false", .widens = WIDENS_MORE, .item = ITEM_CORE_SCHEDULING,
+	 .doc = "Whether the box has each core of the processor to itself while it runs there: no "
+		"other box and no program of the host then runs on the core's other threads.",
+	 .example = "kernel: {core_scheduling: true}", .also = "core_sched sched_core smt coresched"},
 
 	{.key = "session", .type = OPTION_GROUP,
 	 .doc = "For `pale session`: a box that stays, with an interpreter in it. limits.wall, limits.cpu "

@@ -32,7 +32,7 @@ enum option_bool { BOOL_NOT_GIVEN, BOOL_FALSE, BOOL_TRUE };
 /* What makes a flag's value allow more than the file's. */
 enum option_widens {
 	WIDENS_NOT,    /* no value allows more than another */
-	WIDENS_MORE,   /* a larger number, or a later word of `words` */
+	WIDENS_MORE,   /* a larger number, a later word of `words`, or false */
 	WIDENS_CHANGE, /* any other value: they cannot be compared */
 };
 

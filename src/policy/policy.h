@@ -29,6 +29,7 @@ struct policy_file {
 };
 
 enum policy_profile { PROFILE_DEFAULT, PROFILE_STRICT, PROFILE_NESTED };
+enum policy_speculation { SPECULATION_DEFAULT, SPECULATION_STRICT };
 
 /* Which file accesses are reported as events besides those that the kernel reports by itself. */
 enum policy_watch {
@@ -76,6 +77,9 @@ enum policy_item {
 	ITEM_PROCESSES = 1 << 3,
 	ITEM_LANDLOCK = 1 << 4,
 	ITEM_EVENTS = 1 << 5, /* events of denied calls and blocked network attempts */
+	ITEM_SPECULATION = 1 << 6,
+	ITEM_L1D_FLUSH = 1 << 7,
+	ITEM_CORE_SCHEDULING = 1 << 8,
 };
 
 struct policy {
@@ -86,6 +90,8 @@ struct policy {
 	size_t nfiles;
 	struct policy_limits limits;
 	enum policy_profile profile;
+	enum policy_speculation speculation;
+	unsigned l1d_flush, core_scheduling; /* enum option_bool */
 	enum policy_watch watch_files;
 	unsigned best_effort; /* enum policy_item */
 	struct policy_env *env;

@@ -297,8 +297,8 @@ with tempfile.TemporaryDirectory(prefix="pale-policy.") as tmp:
                 "memory,cpus", "--best-effort", "events", "--env", "A=b=c", "--env", "COPIED", cwd=tmp, env={"COPIED": "here"})
     limits = got["limits"]
     same("flags come after files", (limits["memory"], limits["wall"], limits["cpu"], limits["cpus"], limits["processes"], limits["disk"],
-                                    limits["output"], limits["inodes"], limits["file_size"], got["kernel"], sorted(got["best_effort"]), got["env"]),
-         ("1GiB", "5s", "2m", "0.5", 9, "5MiB", "2KiB", 999, "16MiB", {"profile": "nested"}, ["cpus", "events", "memory"],
+                                    limits["output"], limits["inodes"], limits["file_size"], got["kernel"]["profile"], sorted(got["best_effort"]), got["env"]),
+         ("1GiB", "5s", "2m", "0.5", 9, "5MiB", "2KiB", 999, "16MiB", "nested", ["cpus", "events", "memory"],
           {"A": "b=c", "COPIED": "here"}))
     got = shown("--env", "NO_SUCH_VARIABLE_HERE", cwd=tmp)
     check("--env of a variable that is not there", isinstance(got, str) and "no such variable" in got, got)

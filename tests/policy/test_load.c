@@ -460,7 +460,7 @@ static void test_check(void **state)
 
 static void test_widened_lists(void **state)
 {
-	_cleanup_policy_ struct policy *file = NULL, *flags = NULL;
+	_cleanup_policy_ struct policy *file = NULL, *flags = NULL, *other = NULL;
 	char lines[8][160];
 	struct pale_err err;
 
@@ -486,6 +486,15 @@ static void test_widened_lists(void **state)
 	assert_int_equal(policy_set(file, "image", "/srv/root", NULL, &err), 0);
 	assert_int_equal(policy_widened(flags, file, lines, 8), 2);
 	assert_string_equal(lines[0], "image: /srv/root instead of host");
+	/* A protection that is switched off, but not one that is switched on. */
+	assert_int_equal(policy_set(file, "image", "host", NULL, &err), 0);
+	assert_int_equal(policy_copy(&other, file, &err), 0);
+	assert_int_equal(policy_set(other, "kernel.core_scheduling", "true", NULL, &err), 0);
+	assert_int_equal(policy_set(other, "kernel.speculation", "strict", NULL, &err), 0);
+	assert_int_equal(policy_widened(file, other, lines, 8), 0);
+	assert_int_equal(policy_widened(other, file, lines, 8), 2);
+	assert_string_equal(lines[0], "kernel.speculation: default instead of strict");
+	assert_string_equal(lines[1], "kernel.core_scheduling: false instead of true");
 }
 
 static void test_shipped(void **state)

@@ -5,7 +5,7 @@
 exec >/dev/ttyS1 2>&1
 n=0
 limit=100
-export PALE_MUST_WORK=cgroup
+export PALE_MUST_WORK=cgroup,speculation
 uid=$(id -u tester)
 
 report() { # NAME STATUS OUTPUT
@@ -71,7 +71,7 @@ kernel_limits "user, in a login session" $session
 for t in /pale/extra/*; do
 	[ -x "$t" ] || continue
 	for who in "$run" "$session"; do
-		in_place "${t##*/}, ${who##*-p }" - $who -E PALE_TEST_SLOW -E PALE_TEST_LIMITS -E PALE_BIN=/pale/pale "$t"
+		in_place "${t##*/}, ${who##*-p }" - $who -E PALE_MUST_WORK -E PALE_TEST_SLOW -E PALE_TEST_LIMITS -E PALE_BIN=/pale/pale "$t"
 	done
 done
 echo "1..$n"

@@ -12,7 +12,9 @@
 #include <sys/socket.h>
 
 #include "base/str.h"
+#include "confine/core_sched.h"
 #include "confine/seccomp.h"
+#include "confine/speculation.h"
 
 #define STAGE "confine"
 
@@ -54,6 +56,12 @@ int lockdown(const struct lockdown *l, int *ret_listener, struct pale_err *err)
 			    "cannot enter the working directory %s", QUOTED(l->cwd));
 	if (r == 0)
 		r = l->restrict_files(l->arg, err);
+	/* Before the filter, which refuses the second, and so that nothing of the box's own ever
+	 * ran without. */
+	if (r == 0)
+		r = speculation_restrict(l->plan->side.speculation, err);
+	if (r == 0 && l->plan->side.core_sched)
+		r = core_sched_separate(err);
 	if (r < 0)
 		return r;
 	r = install_filter(l, ret_listener);

@@ -140,7 +140,7 @@ int privileges_give_up(const struct plan *plan, struct pale_err *err) _must_chec
 
 /* lockdown.c: the end of every set-up. */
 struct lockdown {
-	const struct plan *plan; /* as privileges_drop(), and host.attach */
+	const struct plan *plan; /* as privileges_drop(), host.attach, side */
 	const char *cwd;
 	const struct sock_fprog *filter;
 	bool listens; /* the filter has a listener, which is told over control_fd */

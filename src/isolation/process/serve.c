@@ -203,6 +203,8 @@ static int become_kernel(struct fork_fds *f, char *env, size_t size, struct pale
 	plan.uid = c->uid;
 	plan.gid = c->gid;
 	plan.host.attach = c->attach;
+	plan.side.speculation = c->speculation;
+	plan.side.core_sched = c->core_sched;
 	plan.rlimits = c->rlimits;
 	for (size_t i = 0; i < plan.rlimits.n; i++)
 		plan.rlimits.row[i].name = "a resource limit";

@@ -246,6 +246,8 @@ static int make_config(const struct plan *plan, const struct box *box, int *ret_
 		.listens = !(plan->seccomp_watch & SECCOMP_NO_LISTENER),
 		.landlock = plan->landlock,
 		.affinity = plan->affinity,
+		.speculation = plan->side.speculation,
+		.core_sched = plan->side.core_sched,
 		.rlimits = plan->rlimits,
 		.filter_len = filter->len,
 	};

@@ -38,6 +38,7 @@ struct zygote_order {
 struct zygote_config {
 	uint32_t user_range, uid, gid, attach, listens, landlock;
 	uint32_t affinity;
+	uint32_t speculation, core_sched; /* as in struct plan_sidechannel */
 	cpu_set_t processors;
 	struct rlimits rlimits; /* but for the names */
 	char cwd[ZYGOTE_CWD_BYTES];

@@ -1,0 +1,113 @@
+/* Speculation controls: see speculation.h. The probe runs in the supervisor and in `pale doctor`;
+ * the restriction in the set-up child and in a zygote's fork, before the filter. Nothing hostile is
+ * read. */
+#include "confine/speculation.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/prctl.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/str.h"
+
+#define STAGE		"confine"
+#define VULNERABILITIES "/sys/devices/system/cpu/vulnerabilities/"
+
+static const struct {
+	const char *name;
+	unsigned long which;
+	unsigned long value;
+	const char *remedy;
+} controls[SPECULATION_CONTROLS] = {
+	/* "Force": what runs in the box is who would take it back. */
+	[SPECULATION_STORE_BYPASS] = {"store bypass", PR_SPEC_STORE_BYPASS, PR_SPEC_FORCE_DISABLE,
+				      "it needs a processor (for a virtual machine: a hypervisor) "
+				      "that offers SSBD, and a kernel that was not booted with "
+				      "mitigations=off or nospec_store_bypass_disable"},
+	[SPECULATION_INDIRECT_BRANCH] = {"indirect branch", PR_SPEC_INDIRECT_BRANCH,
+					 PR_SPEC_FORCE_DISABLE,
+					 "it needs a processor (for a virtual machine: a "
+					 "hypervisor) that offers IBPB or STIBP, and a kernel that "
+					 "was not booted with mitigations=off, nospectre_v2 or "
+					 "spectre_v2_user=off"},
+	/* Here "enable" is the protection. There is no force: a process that gives it up bares
+	 * itself. */
+	[SPECULATION_L1D_FLUSH] = {"L1D flush", PR_SPEC_L1D_FLUSH, PR_SPEC_ENABLE,
+				   "it needs Linux 5.15 or later, booted with l1d_flush=on, and a "
+				   "processor that offers it"},
+};
+
+/* The kernel asks the processor, not us: whether it has the weakness that the flush is for. */
+static bool leaks_l1d(void)
+{
+	_cleanup_close_ int fd = open(VULNERABILITIES "l1tf", O_RDONLY | O_CLOEXEC);
+	char text[64] = "";
+
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+		return true;
+	return !str_starts(text, "Not affected");
+}
+
+/* With simultaneous multithreading on the kernel kills who asked for the flush (SIGBUS), as soon as
+ * it runs: a sibling could look while it is still there. */
+static bool siblings_run(void)
+{
+	_cleanup_close_ int fd = open("/sys/devices/system/cpu/smt/active", O_RDONLY | O_CLOEXEC);
+	char c = '1';
+
+	return fd < 0 || read(fd, &c, 1) != 1 || c != '0';
+}
+
+static enum speculation_state state_of(enum speculation_control c)
+{
+	int r = prctl(PR_GET_SPECULATION_CTRL, controls[c].which, 0, 0, 0);
+
+	if (c == SPECULATION_L1D_FLUSH) {
+		if (!leaks_l1d())
+			return SPECULATION_UNAFFECTED;
+		return r > 0 && r & PR_SPEC_PRCTL && !siblings_run() ? SPECULATION_BY_PROCESS
+								     : SPECULATION_ABSENT;
+	}
+	if (r < 0)
+		return SPECULATION_ABSENT; /* a kernel from before the control */
+	if (r == PR_SPEC_NOT_AFFECTED)
+		return SPECULATION_UNAFFECTED;
+	if (r & PR_SPEC_PRCTL)
+		return SPECULATION_BY_PROCESS;
+	return r & PR_SPEC_ENABLE ? SPECULATION_ABSENT : SPECULATION_BY_HOST;
+}
+
+void speculation_probe(struct speculation_host *ret)
+{
+	for (int c = 0; c < SPECULATION_CONTROLS; c++)
+		ret->state[c] = state_of((enum speculation_control)c);
+}
+
+const char *speculation_name(enum speculation_control c)
+{
+	return controls[c].name;
+}
+
+const char *speculation_remedy(enum speculation_control c)
+{
+	return c == SPECULATION_L1D_FLUSH && siblings_run()
+		       ? "it needs simultaneous multithreading to be off (echo off > "
+			 "/sys/devices/system/cpu/smt/control), Linux 5.15 or later booted with "
+			 "l1d_flush=on, and a processor that offers it"
+		       : controls[c].remedy;
+}
+
+int speculation_restrict(unsigned wanted, struct pale_err *err)
+{
+	for (int c = 0; c < SPECULATION_CONTROLS; c++)
+		if (wanted & 1u << c &&
+		    prctl(PR_SET_SPECULATION_CTRL, controls[c].which, controls[c].value, 0, 0) < 0)
+			return err_set(err, PALE_E_HOST, STAGE, errno,
+				       "cannot set the speculation control \"%s\"",
+				       controls[c].name);
+	return 0;
+}
