@@ -520,6 +520,9 @@ enum session_edit_got session_edit_read(struct session_edit *e, const char *prom
 	*ret = "";
 	el_resize(e->el);
 	put_tail(e);
+	/* Before there is a prompt, not only when a key is waited for: until then the terminal would
+	 * take Ctrl-D for itself. */
+	el_set(e->el, EL_PREP_TERM, 1);
 	fputs("\033[?2004h", stdout);
 	fflush(stdout);
 	text = el_gets(e->el, &n);

@@ -142,7 +142,7 @@ left_behind() { # TRACES-BEFORE
 	if [ -n "$left" ]; then
 		note "left behind by the tests:"
 		printf '%s\n' "$left" | head -20 | sed 's/^/  | /' >&2
-		checks_failed+=("nothing left behind")
+		checks_failed+=("nothing left behind: $(printf %s "$left" | tr '\n' ' ' | cut -c1-600)")
 	else
 		checks_passed=$((checks_passed + 1))
 	fi

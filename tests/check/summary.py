@@ -10,6 +10,7 @@ import sys
 
 LINE = re.compile(r"^(not )?ok\b\s*(\d+)?\s*(?:-\s*)?(.*?)\s*(?:#\s*(SKIP|TODO)\S*\s*(.*))?$", re.I)
 PLAN = re.compile(r"^1\.\.(\d+)\s*(?:#\s*(.*))?$")
+REASON_MAX = 300  # characters
 SKIPPED_PLAN = re.compile(r"^skip\S*\s*(.*)$", re.I)
 
 
@@ -27,7 +28,8 @@ def add_test(count, where, test):
     failed_before = len(count.failed)
     seen = 0
     planned = None
-    for line in (test.get("stdout") or "").splitlines():
+    lines = (test.get("stdout") or "").splitlines()
+    for at, line in enumerate(lines):
         plan = PLAN.match(line)
         if plan:
             planned = int(plan.group(1))
@@ -48,7 +50,7 @@ def add_test(count, where, test):
         if directive and directive.upper() == "SKIP":
             count.skipped.append((title, reason or what))
         elif bad and not directive:
-            count.failed.append((title, ""))
+            count.failed.append((title, why(lines[at + 1:])))
         else:
             count.passed += 1
     if seen == 0:
@@ -64,6 +66,16 @@ def add_test(count, where, test):
         count.failed.append((name, f"{result}, exit status {test.get('returncode')}"))
     if len(count.failed) > failed_before:
         tell(name, test)
+
+
+def why(lines):
+    """The end of the comments below a failed line, in one: a log may be cut to its last lines."""
+    comments = []
+    for line in lines:
+        if not line.startswith("#"):
+            break
+        comments.append(line.lstrip("# ").rstrip())
+    return " | ".join(c for c in comments if c)[-REASON_MAX:].encode("unicode_escape").decode()
 
 
 def tell(name, test):

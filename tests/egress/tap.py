@@ -13,7 +13,7 @@ def check(what, ok, detail=""):
     failed += not ok
     print(f"{'ok' if ok else 'not ok'} {number} - {what}")
     if not ok and detail != "":
-        print("\n".join("# " + line[:600] for line in str(detail).splitlines()[:40]))
+        print("\n".join("# " + line[:600] for line in str(detail).splitlines()[-40:]))
     sys.stdout.flush()
     return bool(ok)
 

