@@ -11,7 +11,8 @@ Processes. The state of a session is the memory of a process, so the state of a 
 
     base ─ holder ─ active         The active process reads the channel and runs the code. The base
                                    never does: it has the imports and nothing else, and forks the first
-                                   active process, and another ("fresh") when there is nothing better.
+                                   active process, and another when there is nothing better. It is the
+                                   holder of the state before the first execution: there is no other.
 
     arm()    The active process forks and goes on as the child; the parent is now a holder, asleep in
              wait() with the state as it is. Dies the child, the holder is the active process again.
@@ -24,7 +25,8 @@ Processes. The state of a session is the memory of a process, so the state of a 
              or detached, becomes the holder's child, and the holder had none before: it kills all of
              its children until there are none, and says BACK held. A walk over the descendants could
              not do this: once the process is dead nothing tells its orphans from other processes.
-             Without a holder the same happens in the base, which says BACK fresh.
+             Without a holder the same happens in the base, which says BACK fresh; or held, if what
+             died was the first execution. (A box that is used once never has a holder of its own.)
 
 The child has to be the same program that the parent was, hence the C library's fork() rather than
 os.fork(), whose hooks are there to make a difference: they seed `random` anew, and forget asyncio's
@@ -90,6 +92,7 @@ CELLS_MAX = 8 << 20  # of the sources that are kept for tracebacks
 SHARED_MAX = 1 << 20  # bytes of shared memory that are put back
 REQUEST_SECONDS = 2  # for completion and inspection
 FRAMES = 1000  # of the recursion limit, for the driver's own work
+SOON = 0.01  # seconds after the first execution: many a session ends, and nothing needs to be held
 
 PR_SET_CHILD_SUBREAPER = 36
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
@@ -102,6 +105,8 @@ REQUEST = 3  # id of the request under way
 QUIET = 4  # the active process ends on purpose
 PARTIAL = 5  # id of the message that is half read
 TAKEN = 6  # messages
+BASE = 7  # what the base can go back to is...
+PRESENT, PREVIOUS = 1, 2  # the present state; the state before the last execution; 0: neither
 
 
 class state:
@@ -114,6 +119,7 @@ class state:
     shown = 0  # displays of this execution
     why = "nothing has been run"  # UNDO is not possible
     notes = []
+    imported = []  # modules that were imported ahead
     interrupted = False
     limited = False
     handler = default_int_handler  # the user's, for SIGINT
@@ -415,13 +421,7 @@ def hold(child):
     except ChildProcessError:
         status = 0
     end_children()
-    for fd, offset in state.files:
-        try:
-            lseek(fd, offset, 0)
-        except OSError:
-            pass
-    for start, data in state.saved:
-        ctypes.memmove(start, data, len(data))
+    put_back()
     set_subreaper(0)
     me = page[ACTIVE] = getpid()
     page[SPARE] = 0
@@ -430,6 +430,17 @@ def hold(child):
         state.why = "it was taken back already"
     mend_streams()
     say_back("held", status)
+
+
+def put_back():
+    """What the dead process has changed of what it shared with this one."""
+    for fd, offset in state.files:
+        try:
+            lseek(fd, offset, 0)
+        except OSError:
+            pass
+    for start, data in state.saved:
+        ctypes.memmove(start, data, len(data))
 
 
 def say_back(key, status):
@@ -448,7 +459,7 @@ def move_processes(old, new):
 
 def drop_holders():
     before, spare = page[BEFORE], page[SPARE]
-    page[BEFORE] = page[SPARE] = 0
+    page[BEFORE] = page[SPARE] = page[BASE] = 0
     end_process(before)
     end_process(spare)
 
@@ -473,8 +484,11 @@ def base():
     mask = pthread_sigmask(SIG_BLOCK, valid_signals())  # kill(-1) of the user's is not meant for the base
     set_subreaper(1)
     failures = 0
+    # A zygote was looked at before it forked, and its forks have nothing open but their streams.
+    holds = not later and (zygote is not None or unsound() is None)
     while True:
         page[ACTIVE] = page[BEFORE] = page[SPARE] = 0
+        page[BASE] = PRESENT if holds else 0
         taken = page[TAKEN]
         child = fork()
         if child == 0:
@@ -490,9 +504,14 @@ def base():
             for i in (BEFORE, SPARE):
                 if page[i] == pid:  # while the number is still its own
                     page[i] = 0
-            ended = waitpid(pid, 0)[1]
             if pid == page[ACTIVE]:
-                status = ended
+                try:
+                    killpg(pid, SIGKILL)  # see hold()
+                except OSError:
+                    pass
+                status = waitpid(pid, 0)[1]
+            else:
+                waitpid(pid, 0)
             # Whoever is first in the line of the three is a child of the base: one of them will
             # be active, or the base is told of its death.
             if not any(page[i] and exists(page[i]) for i in (ACTIVE, BEFORE, SPARE)):
@@ -501,7 +520,11 @@ def base():
         failures = failures + 1 if page[TAKEN] == taken else 0
         if failures > 3:  # it dies of itself
             _exit(1)
-        say_back("fresh", status)
+        if page[BASE]:
+            put_back()
+            mend_streams()
+            state.why = "it was taken back already"
+        say_back("held" if page[BASE] else "fresh", status)
 
 
 def reseed():
@@ -1034,7 +1057,14 @@ def describe(error):
         trace = trace.tb_next
     for name, entry in state.cells.items():  # linecache may have been cleared
         sources().setdefault(name, entry)
+    # Of the frames in here, which are left out below, it would read the source.
+    theirs = sources().get(own_file)
+    sources()[own_file] = 0, None, [], own_file
     whole = TracebackException(kind, error, error.__traceback__)
+    if theirs is None:
+        sources().pop(own_file, None)
+    else:
+        sources()[own_file] = theirs
     waiting, seen = [whole], set()
     while waiting:
         one = waiting.pop()
@@ -1107,19 +1137,48 @@ def leave_child(error):
     _exit(status)
 
 
+def rehearse_all(source):
+    """All that an execution may need, and nothing is left of it: neither a name nor a line."""
+    state.id, state.cell = 0, "<cell 0>"
+    remember(state.cell, source)
+    guarded(run_cell, state.cell, source)
+    mend_streams()
+    guarded(bundle, 0)
+    guarded(describe, guarded(run_cell, state.cell, "None\n1/0")[1])
+    sources().pop(state.cell, None)
+    state.cells.clear()
+    state.cells_size = 0
+    flush()
+
+
+def warm_up_box(source):
+    """An execution that nobody sees (its id is 0), in a process that has not been used: what the first
+    one will touch is touched now."""
+    send(STARTED, 0, state.pid)
+    rehearse_all(source)
+    for name in state.imported:
+        if not name.startswith("matplotlib"):  # a plot takes long, and most boxes would not have needed it
+            guarded(warm_up, name)
+    gc.collect(1)  # all that is not frozen, and not the free lists
+    gc.freeze()
+    reseed()
+    send(DONE, 0, OK)
+
+
 def execute(id, wanted, source):
     state.ahead = wanted
     why = "not wanted"
     if wanted:
         if page[SPARE] and page[SPARE] != getppid():
             page[SPARE] = 0  # somebody ended it
-        why = None if page[SPARE] else arm()
+        why = None if page[SPARE] or page[BASE] == PRESENT else arm()
         if why is True:
             return  # the execution is over already
     if why is None:
         old = page[BEFORE]
         page[BEFORE] = page[SPARE]
         page[SPARE] = 0
+        page[BASE] = 0 if page[BEFORE] else PREVIOUS
         end_process(old)
     else:
         drop_holders()  # what they hold is too old
@@ -1131,7 +1190,7 @@ def execute(id, wanted, source):
     state.interrupted = False
     state.running = True
     send(STARTED, id, state.pid, "armed" if why is None else "", why if wanted and why else "")
-    while state.notes and id:  # 0: an execution that nobody sees
+    while state.notes:
         send(NOTE, id, data=state.notes.pop())
     if state.recursion:
         setrecursionlimit(state.recursion)
@@ -1313,14 +1372,16 @@ def answer(kind, id, cursor, source):
 # ---------------------------------------------------------------- the main loop
 
 def take(kind, id, value, data):
-    if kind == EXECUTE:
+    if kind == EXECUTE and not id:
+        warm_up_box(data.decode("utf-8", "replace"))
+    elif kind == EXECUTE:
         execute(id, bool(value & 1), data.decode("utf-8", "replace"))
     elif kind in (COMPLETE, INSPECT):
         answer(kind, id, value, data.decode("utf-8", "replace"))
     elif kind == RESTART:
         start_over(id)
     elif kind == UNDO:
-        if not page[BEFORE]:
+        if not page[BEFORE] and page[BASE] != PREVIOUS:
             send(REFUSED, id, data=state.why)
             return
         page[REQUEST], page[QUIET] = id, 1
@@ -1334,10 +1395,13 @@ def take(kind, id, value, data):
 
 def serve():
     failures = 0
+    if zygote is None:  # else there was, or will be, a whole execution to warm up
+        rehearse()
     while True:
         request = None
         try:
-            if state.ahead and not page[SPARE] and arm() is None:
+            if state.ahead and not page[SPARE] and page[BASE] != PRESENT and not (
+                    page[BASE] == PREVIOUS and select([channel], (), (), SOON)[0]) and arm() is None:
                 rehearse()
             request = receive()
             take(*request)
@@ -1390,8 +1454,10 @@ def warm_up(name):
         ones = modules[name].ones((8, 8))
         repr(ones @ ones)
     elif name == "pandas":
-        frame = modules[name].DataFrame({"a": [1.5], "b": ["x"]})
-        repr(frame), frame._repr_html_()
+        frame = modules[name].DataFrame({"a": [1.5, 2, 3], "b": ["x", "y", "x"], "c": range(3)})
+        repr(frame), frame._repr_html_(), frame.to_string(), frame.describe()
+        repr(frame.groupby("b").a.sum()), frame.merge(frame, on="b"), frame[frame.c > 1].sort_values("a")
+        frame.c.mean(), frame.groupby("c").agg({"a": "mean"}).to_string()
     elif name.partition(".")[0] == "matplotlib":
         pyplot = __import__("matplotlib.pyplot", fromlist=("*",))
         figure, axes = pyplot.subplots()
@@ -1407,6 +1473,7 @@ def preload(names, later=None):
         try:
             __import__(name)
             warm_up(name)
+            state.imported.append(name)
         except (Exception, SystemExit) as e:
             if zygote and later is not None:
                 later.append(name)  # what the box shows of the policy's files is not here
@@ -1430,6 +1497,7 @@ def become_kernel(sock, library):
     ours = {name: environ[name] for name in THREAD_VARIABLES if name not in given}
     fork_into_boxes = ctypes.PyDLL(f"/proc/self/fd/{library}").pale_serve
     close(library)
+    rehearse_all("None")  # some modules are imported only when they are needed
     room = ctypes.create_string_buffer(1 << 17)
     gc.collect()
     gc.freeze()
@@ -1505,6 +1573,7 @@ import keyword  # noqa: E402
 import linecache  # noqa: E402
 import mmap  # noqa: E402
 import re  # noqa: E402
+from select import select  # noqa: E402
 from traceback import TracebackException  # noqa: E402
 
 future_flags = 0

@@ -26,6 +26,7 @@
 #define LINE_S	   10 /* for a client to say what it wants */
 #define BUILDING   2  /* boxes at a time */
 #define FAILURES   8  /* boxes one after the other that do not get ready: the pool gives up */
+#define PAUSE_MS   50 /* after a box that did not, and that much more after each further one */
 
 enum slot_state { SLOT_NONE, SLOT_BUILDING, SLOT_READY };
 
@@ -50,6 +51,7 @@ struct pool {
 	struct client clients[CLIENTS];
 	size_t nclients;
 	uint64_t claimed, failures;
+	uint64_t again_us; /* no box is begun before */
 	bool told, stop;
 	struct zygotes zygotes;
 	struct pale_err err; /* of the last box that did not get ready */
@@ -152,7 +154,7 @@ static int refill(struct pool *p, struct pale_err *err)
 {
 	int r = 0;
 
-	if (!zygotes_ready(&p->zygotes))
+	if (!zygotes_ready(&p->zygotes) || clock_mono_us() < p->again_us)
 		return 0;
 	for (unsigned i = 0; r == 0 && i < p->req->size && count(p, SLOT_BUILDING) < BUILDING; i++)
 		if (p->slots[i].state == SLOT_NONE)
@@ -178,6 +180,8 @@ static void hear_box(struct pool *p, struct slot *slot)
 	/* Its box failed, or ended while nobody had it. */
 	if (slot->state == SLOT_BUILDING) {
 		p->failures++;
+		/* It may be the zygote that is dying, which is known only when it is dead. */
+		p->again_us = clock_mono_us() + p->failures * PAUSE_MS * 1000ULL;
 		if (n == (ssize_t)sizeof(w))
 			p->err = w.err;
 		else
@@ -331,7 +335,8 @@ static void turn(struct pool *p)
 	struct pollfd fds[1 + POOL_SIZE_MAX + CLIENTS + 2] = {{p->listener, POLLIN, 0}}, *zygote;
 	struct slot *slots[POOL_SIZE_MAX];
 	size_t nslots = 0, nclients = p->nclients;
-	uint64_t now;
+	uint64_t now = clock_mono_us();
+	int pause = now < p->again_us ? (int)((p->again_us - now) / 1000) + 1 : 0;
 
 	for (unsigned i = 0; i < p->req->size; i++)
 		if (p->slots[i].state != SLOT_NONE) {
@@ -344,9 +349,10 @@ static void turn(struct pool *p)
 						      p->clients[i].waits ? POLLRDHUP : POLLIN, 0};
 	zygote = fds + 1 + nslots + nclients;
 	zygotes_fds(&p->zygotes, zygote);
-	if (poll(fds, 1 + nslots + nclients + 2, nclients ? 1000 : -1) < 0)
+	if (poll(fds, 1 + nslots + nclients + 2, pause ? pause : nclients ? 1000 : -1) < 0)
 		return;
-	zygotes_hear(&p->zygotes, zygote);
+	if (zygotes_hear(&p->zygotes, zygote))
+		p->failures = p->again_us = 0;
 	for (size_t i = 0; i < nslots; i++)
 		if (fds[1 + i].revents)
 			hear_box(p, slots[i]);

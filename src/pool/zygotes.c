@@ -32,16 +32,18 @@ void zygotes_fds(const struct zygotes *z, struct pollfd fds[static 2])
 	fds[1] = (struct pollfd){z->next ? zygote_fd(z->next) : -1, POLLIN, 0};
 }
 
-void zygotes_hear(struct zygotes *z, const struct pollfd fds[static 2])
+bool zygotes_hear(struct zygotes *z, const struct pollfd fds[static 2])
 {
-	if (fds[0].revents) {
+	bool died = fds[0].revents;
+
+	if (died) {
 		zygote_free(z->now);
 		z->now = NULL;
 		err_set(&z->why, PALE_E_SYSTEM, "pool", 0, "the zygote was killed again and again");
 		z->none = ++z->failures >= FAILURES;
 	}
 	if (!fds[1].revents)
-		return;
+		return died;
 	if (zygote_ready(z->next, &z->why) == 0) {
 		zygote_free(z->now);
 		z->now = z->next;
@@ -51,6 +53,7 @@ void zygotes_hear(struct zygotes *z, const struct pollfd fds[static 2])
 		failed(z);
 	}
 	z->next = NULL;
+	return died;
 }
 
 void zygotes_done(struct zygotes *z)

@@ -21,5 +21,6 @@ void zygotes_tend(struct zygotes *z);
 bool zygotes_ready(const struct zygotes *z);
 /* What to poll: two descriptors, -1 where there is none; and what came of it. */
 void zygotes_fds(const struct zygotes *z, struct pollfd fds[static 2]);
-void zygotes_hear(struct zygotes *z, const struct pollfd fds[static 2]);
+/* True: `now` has died. */
+bool zygotes_hear(struct zygotes *z, const struct pollfd fds[static 2]);
 void zygotes_done(struct zygotes *z);

@@ -554,6 +554,64 @@ def ending():
 
 
 @case
+def first_execution():
+    """The base holds the state before it, and no other process does."""
+    def processes():
+        return len(below(k.process.pid))
+
+    with kernel("--import", "json") as k:
+        check("an idle kernel is two processes", wait_for(lambda: processes() == 2), below(k.process.pid))
+        x = k.armed("x = 1\nimport os\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0: import time; time.sleep(60)\n    os._exit(0)\n"
+                    "os.wait()\nopen('f', 'w').write('abc')")
+        check("it is armed", x.armed and x.outcome == 0, x)
+        same("UNDO brings the beginning back", (k.undo().key, k.value("'x' in globals()", True)), ("held", "False"))
+        check("and ends what it started", wait_for(lambda: processes() <= 3), below(k.process.pid))
+    with kernel() as k:
+        k.start("x = 1\nwhile True: pass", True)
+        time.sleep(0.05)
+        k.interrupt(signal.SIGKILL)
+        back = k.wait(BACK)
+        same("a SIGKILL, too", (back.key, back.id, back.value, k.value("'x' in globals()", True)), ("held", 1, 9, "False"))
+        m = k.undo()
+        same("what came after is undone", (m.kind, m.key), (BACK, "held"))
+        m = k.undo()
+        check("once", m.kind == REFUSED and "taken back" in m.text, m)
+    with kernel() as k:
+        k.armed("x = 1")
+        k.armed("x += 1")
+        same("the second has a holder of its own", (k.undo().key, k.value("x", True)), ("held", "1"))
+    with kernel() as k:
+        k.run("x = 1")
+        m = k.undo()
+        check("a first one without is none that can be undone", m.kind == REFUSED and "not wanted" in m.text, m)
+        k.start("x = 2\nwhile True: pass")
+        k.interrupt(signal.SIGKILL)
+        same("nor held", k.wait(BACK).key, "fresh")
+    with kernel() as k:
+        k.armed("x = 1")
+        same("RESTART is no rollback", k.restart().key, "fresh")
+
+
+@case
+def warm_up():
+    """Id 0: an execution that is nobody's leaves nothing."""
+    with kernel("--import", "random") as k:
+        k.send(EXECUTE, 0, 1, "print('warm')")
+        k.wait(DONE)
+        same("it is run", k.current.out, b"warm\n")
+        same("no value, no error, no line, no name is left", k.value(
+            "import builtins, linecache, sys\nhasattr(builtins, '_'), hasattr(sys, 'last_type'), hasattr(sys, 'last_value'), "
+            "[n for n in linecache.cache if 'cell 0' in n], sorted(n for n in dir() if n[0] != '_' and n not in ('builtins', 'linecache', 'sys'))", True),
+            "(False, False, False, [], [])")
+        same("it cannot be undone, the first one can", (k.armed("x = 1").armed, k.undo().key, k.undo().kind), (True, "held", REFUSED))
+        same("nothing is left when the supervisor goes", k.close(), [])
+    with kernel() as k:
+        x = k.run("1/0")
+        check("a traceback leaves nothing of the driver's source in memory", x.outcome == 1 and
+              k.value("import linecache\n[n for n in linecache.cache if not n.startswith('<cell')]") == "[]", x)
+
+
+@case
 def rolling_back():
     with kernel() as k:
         x = k.armed("a = [1]\nimport os, sys, random")
