@@ -435,7 +435,7 @@ struct pale_pool_options {
  * is one of this policy. */
 PALE_EXPORT int pale_pool_start(const struct pale_policy *policy,
 				const struct pale_pool_options *options, struct pale_err *err);
-/* Calls fn with {key, policy, size, ready, building, claimed, pid} of each. */
+/* Calls fn with {key, policy, size, ready, warm, building, claimed, pid} of each. */
 PALE_EXPORT int pale_pool_list(void (*fn)(void *arg, const char *json), void *arg,
 			       struct pale_err *err);
 /* Stops those whose key begins so (NULL: all of them): how many. Sessions that were taken go on.

@@ -11,7 +11,8 @@ Processes. The state of a session is the memory of a process, so the state of a 
 
     base ─ holder ─ active         The active process reads the channel and runs the code. The base
                                    never does: it has the imports and nothing else, and forks the first
-                                   active process, and another when there is nothing better. It is the
+                                   active process (a zygote's fork does it when there is something to
+                                   read), and another when there is nothing better. It is the
                                    holder of the state before the first execution: there is no other.
 
     arm()    The active process forks and goes on as the child; the parent is now a holder, asleep in
@@ -486,6 +487,9 @@ def base():
     failures = 0
     # A zygote was looked at before it forked, and its forks have nothing open but their streams.
     holds = not later and (zygote is not None or unsound() is None)
+    if zygote:
+        # Most of the pool's boxes only wait: one process does it. Somebody reads what has come, later.
+        select([channel], (), ())
     while True:
         page[ACTIVE] = page[BEFORE] = page[SPARE] = 0
         page[BASE] = PRESENT if holds else 0

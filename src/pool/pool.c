@@ -25,6 +25,7 @@
 #define LINE_BYTES 8192
 #define LINE_S	   10 /* for a client to say what it wants */
 #define BUILDING   2  /* boxes at a time */
+#define WARM	   4  /* that have run something already: such a box takes more memory */
 #define FAILURES   8  /* boxes one after the other that do not get ready: the pool gives up */
 #define PAUSE_MS   50 /* after a box that did not, and that much more after each further one */
 
@@ -32,7 +33,8 @@ enum slot_state { SLOT_NONE, SLOT_BUILDING, SLOT_READY };
 
 struct slot {
 	enum slot_state state;
-	int sock; /* to its supervisor */
+	bool warming, warm; /* has been told to, has done so */
+	int sock;	    /* to its supervisor */
 	pid_t pid;
 	char id[AUDIT_ID_SIZE];
 	uint64_t ready_us;
@@ -62,13 +64,14 @@ struct pool {
 /* What a supervisor says to the pool. */
 struct pool_word {
 	char id[AUDIT_ID_SIZE]; /* of a box that is ready; empty: it failed */
+	bool warm;
 	struct pale_err err;
 };
 
-static void say_ready(void *arg, const char *id)
+static void say_ready(void *arg, const char *id, bool warm)
 {
 	const int *sock = arg;
-	struct pool_word w = {0};
+	struct pool_word w = {.warm = warm};
 
 	snprintf(w.id, sizeof(w.id), "%s", id);
 	(void)!send(*sock, &w, sizeof(w), MSG_NOSIGNAL);
@@ -138,7 +141,7 @@ static int make_box(struct pool *p, struct slot *slot, struct pale_err *err)
 static void slot_free(struct slot *slot)
 {
 	close_fd(&slot->sock);
-	slot->state = SLOT_NONE;
+	*slot = (struct slot){.state = SLOT_NONE, .sock = -1};
 }
 
 static size_t count(const struct pool *p, enum slot_state state)
@@ -147,6 +150,54 @@ static size_t count(const struct pool *p, enum slot_state state)
 
 	for (unsigned i = 0; i < p->req->size; i++)
 		n += p->slots[i].state == state;
+	return n;
+}
+
+/* The box that has waited longest. warm: of those that are. */
+static struct slot *oldest(struct pool *p, bool warm)
+{
+	struct slot *found = NULL;
+
+	for (unsigned i = 0; i < p->req->size; i++) {
+		struct slot *s = &p->slots[i];
+
+		if (s->state == SLOT_READY && s->warm >= warm &&
+		    (!found || s->ready_us < found->ready_us))
+			found = s;
+	}
+	return found;
+}
+
+/* Those that will be taken next. */
+static void warm_up(struct pool *p)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < p->req->size; i++)
+		n += p->slots[i].warming;
+	for (; n < WARM; n++) {
+		struct slot *found = NULL;
+
+		for (unsigned i = 0; i < p->req->size; i++) {
+			struct slot *s = &p->slots[i];
+
+			if (s->state == SLOT_READY && !s->warming &&
+			    (!found || s->ready_us < found->ready_us))
+				found = s;
+		}
+		if (!found)
+			return;
+		found->warming = true;
+		(void)!fd_send(found->sock, "", 1, NULL, 0);
+	}
+}
+
+static size_t count_warm(const struct pool *p)
+{
+	size_t n = 0;
+
+	for (unsigned i = 0; i < p->req->size; i++)
+		n += p->slots[i].warm;
 	return n;
 }
 
@@ -175,6 +226,10 @@ static void hear_box(struct pool *p, struct slot *slot)
 		slot->state = SLOT_READY;
 		slot->ready_us = clock_mono_us();
 		p->failures = 0;
+		return;
+	}
+	if (n == (ssize_t)sizeof(w) && w.warm && slot->state == SLOT_READY) {
+		slot->warm = true;
 		return;
 	}
 	/* Its box failed, or ended while nobody had it. */
@@ -211,26 +266,12 @@ static void reply(int fd, const struct control_request *q, json_t *result, enum 
 		(void)!send(fd, b.data, b.len, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* The box that has waited longest. */
-static struct slot *oldest(struct pool *p)
-{
-	struct slot *found = NULL;
-
-	for (unsigned i = 0; i < p->req->size; i++) {
-		struct slot *s = &p->slots[i];
-
-		if (s->state == SLOT_READY && (!found || s->ready_us < found->ready_us))
-			found = s;
-	}
-	return found;
-}
-
 /* Hands the connection over; its line is still unread. False: there is no box. */
 static bool hand_over(struct pool *p, struct client *c)
 {
 	struct slot *slot;
 
-	while ((slot = oldest(p))) {
+	while ((slot = oldest(p, true)) || (slot = oldest(p, false))) {
 		int r = fd_send_now(slot->sock, "", 1, &c->fd, 1);
 
 		/* From now on it is not ours, also if it died. */
@@ -245,11 +286,12 @@ static bool hand_over(struct pool *p, struct client *c)
 
 static json_t *show(const struct pool *p)
 {
-	return json_pack("{s:s, s:s, s:i, s:I, s:I, s:I, s:i, s:b, s:s?}", "key", p->req->key,
+	return json_pack("{s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:i, s:b, s:s?}", "key", p->req->key,
 			 "policy", p->req->name, "size", (int)p->req->size, "ready",
-			 (json_int_t)count(p, SLOT_READY), "building",
-			 (json_int_t)count(p, SLOT_BUILDING), "claimed", (json_int_t)p->claimed,
-			 "pid", (int)getpid(), "forks", p->zygotes.now != NULL, "no_forks",
+			 (json_int_t)count(p, SLOT_READY), "warm", (json_int_t)count_warm(p),
+			 "building", (json_int_t)count(p, SLOT_BUILDING), "claimed",
+			 (json_int_t)p->claimed, "pid", (int)getpid(), "forks",
+			 p->zygotes.now != NULL, "no_forks",
 			 p->zygotes.none ? p->zygotes.why.message : NULL);
 }
 
@@ -382,7 +424,9 @@ static int run(struct pool *p, struct pale_err *err)
 		if (r != 0)
 			return r;
 		turn(p);
-		if (!p->told && count(p, SLOT_READY) == p->req->size) {
+		warm_up(p);
+		if (!p->told && count(p, SLOT_READY) == p->req->size &&
+		    count_warm(p) >= (p->req->size < WARM ? p->req->size : WARM)) {
 			p->told = true;
 			p->req->ready(p->req->arg);
 		}

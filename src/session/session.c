@@ -485,17 +485,18 @@ static void tell_ready(struct session *s)
 	session_start_next(s);
 }
 
-/* Nobody's execution: not on record, its output nobody's. */
-static bool warm_up(struct session *s)
+/* Nobody's execution: its output is nobody's. What comes meanwhile waits for its end. */
+void session_warm_up(struct session *s)
 {
 	struct execution *x;
 	struct pale_err err;
 
-	if (!s->config.warm_up)
-		return false;
+	if (!s->ready || s->dead || s->running || s->nqueued || s->request || s->frozen ||
+	    !TAILQ_EMPTY(&s->executions))
+		return;
 	x = execution_new(0, 0);
 	if (!x)
-		return false;
+		return;
 	s->running = x;
 	x->rollback = s->config.rollback;
 	x->state = EXECUTION_RUNNING;
@@ -508,7 +509,6 @@ static bool warm_up(struct session *s)
 					.data_len = strlen(s->config.warm_up)},
 			&err) < 0)
 		fail(s, &err);
-	return true;
 }
 
 static void warmed_up(struct session *s)
@@ -517,7 +517,8 @@ static void warmed_up(struct session *s)
 	s->running = NULL;
 	s->undoable = 0;
 	s->not_armed[0] = '\0';
-	tell_ready(s);
+	s->config.ops->warm(s->config.arg);
+	session_start_next(s);
 }
 
 static void take_ready(struct session *s, const struct frame *f)
@@ -526,8 +527,7 @@ static void take_ready(struct session *s, const struct frame *f)
 		return;
 	str_escape_into(s->language, sizeof(s->language), f->key, f->key_len);
 	str_escape_into(s->banner, sizeof(s->banner), f->data, f->data_len);
-	if (!warm_up(s))
-		tell_ready(s);
+	tell_ready(s);
 }
 
 static void take_started(struct session *s, const struct frame *f)

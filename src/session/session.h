@@ -40,6 +40,8 @@ struct session_ops {
 	void (*answer)(void *client, json_t *result, const struct pale_err *err);
 	/* The kernel is ready, for the first time. */
 	void (*ready)(void *arg);
+	/* session_warm_up() is done. */
+	void (*warm)(void *arg);
 	/* Nobody has used it for idle_ms, or its lifetime is over. */
 	void (*over)(void *arg, const char *why);
 };
@@ -51,10 +53,8 @@ struct session_config {
 	uint64_t wall_ms, cpu_ms, output_bytes, output_total_bytes; /* of an execution */
 	uint64_t grace_ms, idle_ms, lifetime_ms;		    /* 0: no limit */
 	bool rollback;
-	bool held; /* its time begins with session_claim() */
-	/* Then: code that changes nothing, run once before it is ready, so that the first real one
-	 * finds its way warm: what a process writes to for the first time costs it. */
-	const char *warm_up;
+	bool held;	     /* its time begins with session_claim() */
+	const char *warm_up; /* code that changes nothing */
 	const struct session_ops *ops;
 	void *arg;
 };
@@ -65,6 +65,10 @@ void session_free(struct session *s);
 bool session_ready(const struct session *s);
 bool session_busy(const struct session *s);
 
+/* Runs code that changes nothing and is not on record, so that the first execution finds its way
+ * warm: what a process writes to for the first time costs it. Nothing, if an execution was begun.
+ */
+void session_warm_up(struct session *s);
 /* Somebody has taken it over. The name is borrowed. */
 void session_claim(struct session *s, const char *name);
 

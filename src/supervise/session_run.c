@@ -132,7 +132,7 @@ static void ready(void *arg)
 	struct run *run = arg;
 
 	if (run->held)
-		run->req->session->held(run->req->arg, audit_id(run->log));
+		run->req->session->held(run->req->arg, audit_id(run->log), false);
 	if (run->req->session->ready) {
 		if (run->req->control >= 0)
 			run_unwatch(run, run->req->control);
@@ -140,6 +140,14 @@ static void ready(void *arg)
 			run_unwatch(run, run->req->caller_pidfd);
 		run->req->session->ready(run->req->arg);
 	}
+}
+
+static void warm(void *arg)
+{
+	struct run *run = arg;
+
+	if (run->held)
+		run->req->session->held(run->req->arg, audit_id(run->log), true);
 }
 
 static void over(void *arg, const char *why)
@@ -150,7 +158,7 @@ static void over(void *arg, const char *why)
 	run_end(run, OUTCOME_DESTROYED);
 }
 
-/* The pool hands a client over, or has ended. */
+/* The pool hands a client over, wants the box warm (a byte alone), or has ended. */
 static void on_pool(evutil_socket_t fd, short what, void *arg)
 {
 	struct run *run = arg;
@@ -162,6 +170,10 @@ static void on_pool(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (got == -EAGAIN || got == -EINTR)
 		return;
+	if (got == 1 && n == 0 && run->held) {
+		session_warm_up(run->session);
+		return;
+	}
 	run_unwatch(run, fd);
 	if (got != 1 || n != 1 || !run->held) {
 		close_fd(&client);
@@ -220,6 +232,7 @@ int session_open(struct run *run, struct pale_err *err)
 		.settle = settle,
 		.answer = door_answer,
 		.ready = ready,
+		.warm = warm,
 		.over = over,
 	};
 	const struct plan *plan = run->plan;
@@ -238,7 +251,7 @@ int session_open(struct run *run, struct pale_err *err)
 		.lifetime_ms = plan->session.lifetime_ms,
 		.rollback = plan->session.rollback != BOOL_FALSE,
 		.held = run->req->session->held != NULL,
-		.warm_up = run->req->session->held ? kernel_warm_up(plan->kernel) : NULL,
+		.warm_up = kernel_warm_up(plan->kernel),
 		.ops = &ops,
 		.arg = run,
 	};

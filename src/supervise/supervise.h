@@ -24,10 +24,10 @@ struct supervise_session {
 	/* The kernel is ready: from now on the run is on its own (control and caller_pidfd do not
 	 * count any more). */
 	void (*ready)(void *arg);
-	/* Instead: it is held for whoever wants it, and this is told. A descriptor that comes over
-	 * held_fd (borrowed; its other end's end is the box's) is a client's connection: from then
-	 * on the run is on its own. */
-	void (*held)(void *arg, const char *id);
+	/* Instead: it is held for whoever wants it, and this is told. A byte that comes over
+	 * held_fd (borrowed; its other end's end is the box's) has it warmed up, and this is told
+	 * once more. A descriptor is a client's connection: from then on the run is on its own. */
+	void (*held)(void *arg, const char *id, bool warm);
 	int held_fd;
 };
 

@@ -205,5 +205,20 @@ check("another one takes its place", r.returncode == 0 and len(pools()) == 1, r.
 known += [p["pid"] for p in pools()]
 f.end()
 run("pool", "stop", "--all")
+
+# Warm ones.
+r = run("pool", "start", "-n", "6", "--memory", "302MiB")
+pool = pools()[0]
+known.append(pool["pid"])
+check("of many boxes the first few are warm", (pool["ready"], pool["warm"]) == (6, 4), pool)
+mine = [Client(pool["key"]) for _ in range(6)]
+taken = [m.ask("pool.claim")["result"]["id"] for m in mine]
+check("all of them work, be they warm or not", [m.exec("print(3)") for m in mine] == [("ok", "3\n")] * 6 and len(set(taken)) == 6)
+check("a warm-up counts as no execution, and is not on record", all(
+    [e["execution"] for e in log(i) if e["event"] == "exec.start"] == [1] for i in taken))
+check("others get warm", until(lambda: pools()[0]["warm"] == 4), pools())
+for m in mine:
+    m.end()
+run("pool", "stop", "--all")
 print(f"1..{number}")
 sys.exit(failed != 0)
