@@ -211,9 +211,12 @@ static void print_session(const json_t *info, const json_t *shown)
 	line("policy", cli_string_at(info, "policy"));
 	line("started", cli_string_at(info, "started"));
 	line("state", cli_string_at(shown, "state"));
-	snprintf(text, sizeof(text), "%s of at most %s",
-		 num_round_duration(a, (uint64_t)cli_int_at(shown, "idle_ms")),
-		 num_format_duration(b, (uint64_t)cli_int_at(shown, "idle_limit_ms")));
+	num_round_duration(a, (uint64_t)cli_int_at(shown, "idle_ms"));
+	if (cli_int_at(shown, "idle_limit_ms"))
+		snprintf(text, sizeof(text), "%s of at most %s", a,
+			 num_format_duration(b, (uint64_t)cli_int_at(shown, "idle_limit_ms")));
+	else
+		snprintf(text, sizeof(text), "%s; no end by it", a);
 	line("idle", text);
 	snprintf(text, sizeof(text), "%s of %s at the most",
 		 num_round_size(a, (uint64_t)cli_int_at(usage, "memory_peak_bytes")),

@@ -24,7 +24,7 @@ static void describe_type(struct buf *b, const struct policy_option *o)
 {
 	switch (o->type) {
 	case OPTION_SIZE: buf_adds(b, "size"); break;
-	case OPTION_TIME: buf_adds(b, "time"); break;
+	case OPTION_TIME: buf_adds(b, o->never ? "time, or `never`" : "time"); break;
 	case OPTION_MILLI: buf_adds(b, "number"); break;
 	case OPTION_COUNT: buf_adds(b, "whole number"); break;
 	case OPTION_VERSION: buf_adds(b, "`1`"); break;

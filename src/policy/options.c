@@ -477,11 +477,11 @@ const struct policy_option policy_options[] = {
 	 .doc = "How long an interrupted execution has to end by itself before it is taken back.",
 	 .example = "session: {grace: 250ms}", .also = "interrupt_grace"},
 	{.key = "session.idle", .type = OPTION_TIME, .offset = P(session.idle_ms), .def = "30m",
-	 .min = "1s", .max = "10000h", .widens = WIDENS_MORE,
+	 .min = "1s", .max = "10000h", .never = true, .widens = WIDENS_MORE,
 	 .doc = "A session that nobody has used for so long, and in which nothing works, is ended.",
 	 .example = "session: {idle: 2h}", .also = "idle_timeout timeout"},
 	{.key = "session.lifetime", .type = OPTION_TIME, .offset = P(session.lifetime_ms),
-	 .def = "24h", .min = "1s", .max = "10000h", .widens = WIDENS_MORE,
+	 .def = "24h", .min = "1s", .max = "10000h", .never = true, .widens = WIDENS_MORE,
 	 .doc = "A session is ended after so long, whatever it does, frozen or not.",
 	 .example = "session: {lifetime: 168h}", .also = "ttl max_age"},
 

@@ -85,6 +85,7 @@ struct policy_option {
 	const char *expected; /* of a text or a list: what a valid one is, for messages and docs */
 	bool single;	      /* OPTION_WORDS: a word that stands alone is a list of one */
 	bool numbers;	      /* a text that can be a whole number: written without quotes */
+	bool never;	      /* OPTION_TIME: `never` stands for no end, and is kept as 0 */
 	bool hidden; /* never quoted in a message: it may be a secret that was put here by mistake
 		      */
 	const struct option_list *list; /* OPTION_LIST */

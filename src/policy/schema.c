@@ -83,7 +83,8 @@ static json_t *value_schema(const struct policy_option *o)
 	switch (o->type) {
 	case OPTION_VERSION: return json_pack("{s:i}", "const", 1);
 	case OPTION_SIZE: return number_schema(SIZE_PATTERN, false);
-	case OPTION_TIME: return number_schema(TIME_PATTERN, true);
+	case OPTION_TIME:
+		return number_schema(o->never ? "^never$|" TIME_PATTERN : TIME_PATTERN, true);
 	case OPTION_MILLI: return number_schema(MILLI_PATTERN, true);
 	case OPTION_COUNT: return number_schema(COUNT_PATTERN, false);
 	case OPTION_PATH: return text_schema();

@@ -73,7 +73,7 @@ bool option_given(const struct policy_option *o, const void *base)
 	case OPTION_MILLI:
 	case OPTION_COUNT:
 	case OPTION_WORDS:
-	case OPTION_BOOL: return option_number(o, base) != 0;
+	case OPTION_BOOL: return o->never || option_number(o, base) != 0;
 	default: return true;
 	}
 }
@@ -246,14 +246,22 @@ static int parse_scalar_number(const struct policy_option *o, const char *text, 
 			       struct pale_err *err)
 {
 	uint64_t value = 0, bound;
-	int r = parse_number(o->type, text, &value);
+	int r;
+
+	if (o->never && strcmp(text, "never") == 0) {
+		memcpy(at, &value, sizeof(value));
+		return 0;
+	}
+	r = parse_number(o->type, text, &value);
 
 	if (r == -ERANGE) {
 		value = UINT64_MAX; /* and so over every maximum */
 	} else if (r < 0) {
 		err_set(err, PALE_E_POLICY, "policy", 0, "%s: expected %s, not %s", o->key,
 			option_expected(o), QUOTED(text));
-		if (o->max && means_unlimited(text))
+		if (o->never && means_unlimited(text))
+			err_add(err, ": did you mean never?");
+		else if (o->max && means_unlimited(text))
 			err_add(err, ": there is always a limit; the most is %s", o->max);
 		else
 			suggest_unit(o, text, err);
@@ -399,7 +407,9 @@ void option_format(const struct policy_option *o, const void *base, struct buf *
 
 	switch (o->type) {
 	case OPTION_SIZE: buf_adds(b, num_format_size(text, value)); break;
-	case OPTION_TIME: buf_adds(b, num_format_duration(text, value)); break;
+	case OPTION_TIME:
+		buf_adds(b, o->never && !value ? "never" : num_format_duration(text, value));
+		break;
 	case OPTION_MILLI: buf_adds(b, num_format_milli(text, value)); break;
 	case OPTION_COUNT: buf_addf(b, "%" PRIu64, value); break;
 	case OPTION_VERSION: buf_adds(b, o->def); break;

@@ -300,6 +300,12 @@ with tempfile.TemporaryDirectory(prefix="pale-policy.") as tmp:
                                     limits["output"], limits["inodes"], limits["file_size"], got["kernel"]["profile"], sorted(got["best_effort"]), got["env"]),
          ("1GiB", "5s", "2m", "0.5", 9, "5MiB", "2KiB", 999, "16MiB", "nested", ["cpus", "events", "memory"],
           {"A": "b=c", "COPIED": "here"}))
+    got = shown("--set", "session.idle=never", "--set", "session.lifetime=never", cwd=tmp)
+    same("a time that may be without end", (got["session"]["idle"], got["session"]["lifetime"]), ("never", "never"))
+    got = shown("--set", "session.idle=unlimited", cwd=tmp)
+    check("... is said so", isinstance(got, str) and "did you mean never?" in got, got)
+    got = shown("--set", "limits.wall=never", cwd=tmp)
+    check("... others have an end", isinstance(got, str) and "limits.wall: expected a time" in got, got)
     got = shown("--env", "NO_SUCH_VARIABLE_HERE", cwd=tmp)
     check("--env of a variable that is not there", isinstance(got, str) and "no such variable" in got, got)
     got = shown("--set", "limits.memory", cwd=tmp)
