@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 1 + sizeof(a))
 		return 0;
-	q.op = data[0] % 6 + 1;
+	q.op = data[0] % 7 + 1;
 	memcpy(&a, data + 1, sizeof(a));
 	data += 1 + sizeof(a);
 	size -= 1 + sizeof(a);
@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!inside_sensible(&q, &a))
 		return 0;
 	/* As take_data() does: exactly as much as was said, or nothing. */
-	if (q.op == INSIDE_WRITE || a.error)
+	if (q.op == INSIDE_WRITE || q.op == INSIDE_LINK || a.error)
 		size = 0;
 	else if (a.length > size)
 		return 0;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "files/held.h"
-#include "files/links.h"
+#include "base/links.h"
 #include "files/manifest.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

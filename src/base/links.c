@@ -1,5 +1,5 @@
 /* Symbolic links by their text: see links.h. Both arguments are hostile. */
-#include "files/links.h"
+#include "base/links.h"
 
 #include <string.h>
 

@@ -1,9 +1,11 @@
 /* pale session cp: copies files between the host and a session. Runs with the caller's rights
  * outside any box. Hostile: all that comes out of the box. On the host it is written beneath the
- * destination only, by descriptors: no link is followed there or made, and what is no file and no
- * directory is left out. Trusted: the command line, and the host's files. */
+ * destination only, by descriptors: no link is followed there, none is made that may lead out of
+ * what is copied, and what else is no file and no directory is left out. Trusted: the command line,
+ * and the host's files. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -11,6 +13,7 @@
 #include "base/str.h"
 #include "cli/audit.h"
 #include "cli/session_files.h"
+#include "base/links.h"
 
 #define STAGE "cli"
 #define DEEP  200 /* directories within one another: each has a descriptor */
@@ -27,6 +30,7 @@ struct copy {
 	int status; /* 1: something was left out */
 	mode_t mask;
 	unsigned depth;
+	size_t top; /* out: the length of the path of the directory that is copied */
 };
 
 static int nothing_more(struct copy *c, const struct pale_err *err)
@@ -126,6 +130,35 @@ static int file_out(struct copy *c, const char *path, const struct box_entry *e,
 	return r;
 }
 
+/* As it is, if it leads to what is copied, too. The host follows it, one day: what it leads to is
+ * not the box's to say. */
+static int link_out(struct copy *c, const char *path, const struct box_entry *e, int dir,
+		    const char *name, struct pale_err *err)
+{
+	const char *below = path + c->top;
+	char temporary[48];
+
+	if (!c->depth || !e->target || !*e->target) {
+		leave_out(c, path, "a link");
+		return 0;
+	}
+	while (*below == '/')
+		below++;
+	if (link_leads_out(below, e->target)) {
+		leave_out(c, path, "a link that may lead out of what is copied");
+		return 0;
+	}
+	snprintf(temporary, sizeof(temporary), ".pale-%d.%u", getpid(), c->depth);
+	if (symlinkat(e->target, dir, temporary) < 0)
+		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot make %s", QUOTED(name));
+	if (renameat(dir, temporary, dir, name) < 0) {
+		err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot make %s", QUOTED(name));
+		unlinkat(dir, temporary, 0);
+		return -(int)err->code;
+	}
+	return 0;
+}
+
 static int any_out(struct copy *c, const char *path, const struct box_entry *e, int dir,
 		   const char *name, struct pale_err *err);
 
@@ -174,8 +207,8 @@ static int any_out(struct copy *c, const char *path, const struct box_entry *e, 
 	if (e->type == BOX_FILE)
 		return file_out(c, path, e, dir, name, err);
 	if (e->type == BOX_LINK)
-		leave_out(c, path, "a link");
-	else if (e->type == BOX_OTHER)
+		return link_out(c, path, e, dir, name, err);
+	if (e->type == BOX_OTHER)
 		leave_out(c, path, "neither a file nor a directory");
 	else if (!c->recursive)
 		leave_out(c, path, "a directory: --recursive copies it");
@@ -195,6 +228,7 @@ static int copy_out(struct copy *c, const char *path, const char *to, struct pal
 
 	if (r < 0)
 		return r;
+	c->top = strlen(path);
 	if (strcmp(to, "-") == 0) {
 		if (e.type != BOX_FILE)
 			return err_set(err, PALE_E_USAGE, STAGE, 0, "%s is no file", QUOTED(path));
@@ -284,6 +318,18 @@ static int directory_in(struct copy *c, int fd, const char *path, mode_t mode, s
 	return r;
 }
 
+static int link_in(struct copy *c, int dir, const char *name, const char *path,
+		   struct pale_err *err)
+{
+	char target[PATH_MAX];
+	ssize_t n = readlinkat(dir, name, target, sizeof(target) - 1);
+
+	if (n < 0)
+		return err_set(err, PALE_E_USAGE, STAGE, errno, "cannot read %s", QUOTED(name));
+	target[n] = '\0';
+	return box_link(c->s, path, target, err);
+}
+
 static int any_in(struct copy *c, int dir, const char *name, const char *path, bool follow,
 		  struct pale_err *err)
 {
@@ -292,10 +338,8 @@ static int any_in(struct copy *c, int dir, const char *name, const char *path, b
 		       O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (follow ? 0 : O_NOFOLLOW));
 	struct stat st;
 
-	if (fd < 0 && errno == ELOOP && !follow) {
-		leave_out(c, name, "a link");
-		return 0;
-	}
+	if (fd < 0 && errno == ELOOP && !follow)
+		return link_in(c, dir, name, path, err);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(err, PALE_E_USAGE, STAGE, errno, "cannot read %s", QUOTED(name));
 	if (S_ISREG(st.st_mode))
@@ -464,10 +508,11 @@ const struct cli_command cli_session_cp_command = {
 		"  pale session cp work:plot.png - | viewer\n"
 		"\n"
 		"What comes out of a box is what the code made: look before you run or open it. "
-		"Links are\n"
-		"left out, on either side, and what is no file and no directory. A name with a "
-		"colon is\n"
-		"written ./a:b.\n"
+		"Symbolic links in\n"
+		"a directory are copied as links; out of the box only those that lead to what is "
+		"copied, too.\n"
+		"What else is no file and no directory is left out. A name with a colon is written "
+		"./a:b.\n"
 		"\n" SESSION_HELP "\n"
 		"\n"
 		"Exit status: 0; 1 if something was left out or could not be copied, which is "

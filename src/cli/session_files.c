@@ -131,6 +131,18 @@ int box_write(struct pale_session *s, const char *path, bool first, mode_t mode,
 	return call(s, "files.write", path, o, NULL, err);
 }
 
+int box_link(struct pale_session *s, const char *path, const char *target, struct pale_err *err)
+{
+	json_t *o = json_pack("{s:b}", "replace", 1);
+	int r = put_bytes(o, "target", target, strlen(target), err);
+
+	if (r < 0) {
+		json_decref(o);
+		return r;
+	}
+	return call(s, "files.link", path, o, NULL, err);
+}
+
 int box_mkdir(struct pale_session *s, const char *path, mode_t mode, struct pale_err *err)
 {
 	struct box_entry there;
@@ -181,7 +193,10 @@ static int list_page(struct pale_session *s, const char *path, char **after,
 		free(*after);
 		*after = name;
 		take_entry(entry, &e);
+		if (e.type == BOX_LINK && get_bytes(entry, "target", &e.target, &len) == -ENOMEM)
+			return err_nomem(err, STAGE);
 		r = fn(arg, name, &e);
+		free(e.target);
 		if (r != 0)
 			return r;
 	}

@@ -12,6 +12,7 @@ struct box_entry {
 	enum box_type type;
 	mode_t mode; /* permissions */
 	uint64_t size;
+	char *target; /* of a link, while box_list() calls; NULL: it is not known */
 };
 
 /* Paths are any bytes. Each returns 0 or a negative code. */
@@ -25,6 +26,9 @@ int box_read(struct pale_session *s, const char *path, uint64_t offset, char **r
 /* first: the file is made, or emptied; else the piece is put at its end. */
 int box_write(struct pale_session *s, const char *path, bool first, mode_t mode, const char *data,
 	      size_t len, struct pale_err *err) _must_check_;
+/* In the place of one that is there. */
+int box_link(struct pale_session *s, const char *path, const char *target,
+	     struct pale_err *err) _must_check_;
 /* There may be such a directory already. */
 int box_mkdir(struct pale_session *s, const char *path, mode_t mode,
 	      struct pale_err *err) _must_check_;

@@ -16,7 +16,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "files/copy.h"
-#include "files/links.h"
+#include "base/links.h"
 #include "files/walk.h"
 #include "files/worker.h"
 

@@ -14,7 +14,7 @@
 
 #include "base/fd.h"
 #include "base/str.h"
-#include "files/links.h"
+#include "base/links.h"
 
 #define CONTENT_MAX \
 	((size_t)1 << 20) /* of a package file that is looked into; larger ones are held */

@@ -144,7 +144,8 @@ bool inside_sensible(const struct inside_request *q, const struct inside_answer 
 /* A copy, which the worker cannot change any more. NULL: no memory, or it is not there. */
 static char *take_data(const struct worker *w, const struct inside_answer *a)
 {
-	size_t len = w->q.op == INSIDE_WRITE || a->error ? 0 : a->length;
+	bool ours = w->q.op == INSIDE_WRITE || w->q.op == INSIDE_LINK;
+	size_t len = ours || a->error ? 0 : a->length;
 	char *data = malloc(len + 1);
 
 	if (!data || fd_pread_full(w->memory, data, len, 0) != (ssize_t)len) {

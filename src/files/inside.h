@@ -37,7 +37,7 @@ void inside_free(struct inside *in);
 /* Does the request change anything? */
 static inline bool inside_writes(enum inside_op op)
 {
-	return op == INSIDE_WRITE || op == INSIDE_MKDIR || op == INSIDE_REMOVE;
+	return op == INSIDE_WRITE || op == INSIDE_MKDIR || op == INSIDE_REMOVE || op == INSIDE_LINK;
 }
 /* The worker for it has something to do already: ask again after config.free(). */
 bool inside_busy(const struct inside *in, enum inside_op op);

@@ -20,6 +20,7 @@ enum inside_op {
 	INSIDE_WRITE,
 	INSIDE_MKDIR,
 	INSIDE_REMOVE,
+	INSIDE_LINK,
 };
 
 enum inside_flag {
@@ -30,12 +31,14 @@ enum inside_flag {
 	INSIDE_CHMOD = 16,     /* WRITE: it gets the mode also if it was there */
 	INSIDE_PARENTS = 32,   /* MKDIR: what is missing on the way; and it may be there */
 	INSIDE_RECURSIVE = 64, /* REMOVE: a directory with all in it */
+	INSIDE_REPLACE = 128,  /* LINK: one that is there already */
 };
 
 struct inside_request {
 	uint32_t op;	 /* enum inside_op */
 	uint32_t flags;	 /* enum inside_flag */
-	uint32_t length; /* READ, WRITE: bytes; LIST: entries */
+	uint32_t length; /* READ, WRITE: bytes; LIST: entries; LINK: of the target, which lies in
+			    the memory file */
 	uint32_t mode;	 /* WRITE, MKDIR: of what is made; at most 0777 */
 	uint64_t offset;
 	char path[INSIDE_PATH_MAX];	 /* absolute; ended by a NUL */
@@ -60,7 +63,8 @@ struct inside_answer {
 	uint32_t length; /* bytes in the memory file: READ: contents; STAT: a link's target; LIST:
 			    records; WRITE: bytes written, also of one that failed */
 	uint32_t count;	 /* LIST: records; REMOVE: what was removed, also if it failed then */
-	uint32_t more;	 /* LIST, REMOVE: there is more; READ: it goes on; WRITE: it was made */
+	uint32_t more;	 /* LIST, REMOVE: there is more; READ: it goes on; WRITE, MKDIR: it
+			    was made */
 	struct inside_stat st; /* of what it was; mode 0: not known */
 };
 

@@ -534,6 +534,34 @@ static int do_remove(struct inside_request *q, struct inside_answer *a)
 	return 0;
 }
 
+/* ---- links: a text, which leads nowhere but in the box ---- */
+
+static int do_link(struct inside_request *q, struct inside_answer *a)
+{
+	char target[INSIDE_PATH_MAX];
+	const char *name;
+	_cleanup_close_ int parent = open_parent(q->path, &name);
+	struct stat st;
+
+	if (parent < 0)
+		return parent;
+	if (!q->length || q->length >= sizeof(target))
+		return q->length ? -ENAMETOOLONG : -EINVAL;
+	memcpy(target, data, q->length);
+	target[q->length] = '\0';
+	if (strlen(target) != q->length)
+		return -EINVAL;
+	/* Only a link makes room for a link. */
+	if (q->flags & INSIDE_REPLACE && fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    S_ISLNK(st.st_mode) && unlinkat(parent, name, 0) < 0)
+		return -errno;
+	if (symlinkat(target, parent, name) < 0 ||
+	    fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	a->st = stat_of(&st);
+	return 0;
+}
+
 static int handle(struct inside_request *q, struct inside_answer *a)
 {
 	q->path[sizeof(q->path) - 1] = '\0';
@@ -548,6 +576,7 @@ static int handle(struct inside_request *q, struct inside_answer *a)
 	case INSIDE_WRITE: return do_write(q, a);
 	case INSIDE_MKDIR: return do_mkdir(q, a);
 	case INSIDE_REMOVE: return do_remove(q, a);
+	case INSIDE_LINK: return do_link(q, a);
 	}
 	return -EINVAL;
 }

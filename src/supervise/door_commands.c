@@ -94,6 +94,7 @@ const struct door_command door_commands[] = {
 	{"files.read", DOOR_RUNNING, door_files_read},
 	{"files.write", DOOR_RUNNING, door_files_write},
 	{"files.mkdir", DOOR_RUNNING, door_files_mkdir},
+	{"files.link", DOOR_RUNNING, door_files_link},
 	{"files.remove", DOOR_RUNNING, door_files_remove},
 	{"session.exec", DOOR_RUNNING, door_session_exec},
 	{"session.output", DOOR_RUNNING | DOOR_ENDING, door_session_output},

@@ -21,6 +21,7 @@
 static const char *const op_names[] = {
 	[INSIDE_STAT] = "stat",	  [INSIDE_LIST] = "list",   [INSIDE_READ] = "read",
 	[INSIDE_WRITE] = "write", [INSIDE_MKDIR] = "mkdir", [INSIDE_REMOVE] = "remove",
+	[INSIDE_LINK] = "link",
 };
 
 /* --- arguments ---------------------------------------------------------------------------------
@@ -114,6 +115,9 @@ static int begin(const struct door_call *call, enum inside_op op, const char *co
 {
 	int r = control_known(call->arguments, known, err);
 
+	/* Who looks at a session's files uses it. */
+	if (call->config->session)
+		session_touch(call->config->session);
 	*q = (struct inside_request){.op = op};
 	return r < 0 ? r : take_path(call, q, err);
 }
@@ -299,6 +303,30 @@ int door_files_remove(struct door_call *call, json_t **ret, struct pale_err *err
 	return r < 0 ? finish(call, r, err) : ask_change(call, &q, NULL, err);
 }
 
+int door_files_link(struct door_call *call, json_t **ret, struct pale_err *err)
+{
+	static const char *const known[] = {"path",	     "path_base64", "target",
+					    "target_base64", "replace",	    NULL};
+	_cleanup_free_ char *target = NULL;
+	struct inside_request q;
+	size_t len = 0;
+	int r;
+
+	(void)ret;
+	if (inside_busy(call->config->files.inside, INSIDE_LINK))
+		return DOOR_AGAIN;
+	r = begin(call, INSIDE_LINK, known, &q, err);
+	q.flags = flag(call, "replace", false, &r, err) ? INSIDE_REPLACE : 0;
+	if (r == 0)
+		r = bytes(call, "target", &target, &len, err);
+	if (r == 0 && (!len || len >= INSIDE_PATH_MAX || memchr(target, '\0', len)))
+		r = err_set(err, PALE_E_USAGE, STAGE, 0,
+			    "`target`: a text of 1 to %d bytes, none of them zero",
+			    INSIDE_PATH_MAX - 1);
+	q.length = (uint32_t)len;
+	return r < 0 ? finish(call, r, err) : ask_change(call, &q, target, err);
+}
+
 /* --- answers -----------------------------------------------------------------------------------
  */
 
@@ -455,6 +483,7 @@ json_t *door_files_result(const struct plan *plan, const struct inside_request *
 		r |= json_object_set_new(o, "created", json_boolean(a->more));
 		break;
 	case INSIDE_MKDIR: r |= json_object_set_new(o, "created", json_boolean(a->more)); break;
+	case INSIDE_LINK: break;
 	case INSIDE_REMOVE:
 		r |= json_object_set_new(o, "removed", json_integer(a->count));
 		r |= json_object_set_new(o, "more", json_boolean(a->more));

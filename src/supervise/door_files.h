@@ -8,6 +8,7 @@ int door_files_stat(struct door_call *call, json_t **ret, struct pale_err *err);
 int door_files_read(struct door_call *call, json_t **ret, struct pale_err *err);
 int door_files_write(struct door_call *call, json_t **ret, struct pale_err *err);
 int door_files_mkdir(struct door_call *call, json_t **ret, struct pale_err *err);
+int door_files_link(struct door_call *call, json_t **ret, struct pale_err *err);
 int door_files_remove(struct door_call *call, json_t **ret, struct pale_err *err);
 
 /* What a worker's answer comes to, as JSON; NULL, and err: it was refused, or makes no sense. */

@@ -404,4 +404,39 @@ def test_plain_box():
         p.communicate()
 
 
+@case
+def test_idle():
+    s = Session()
+    # Whatever starting it took is use as well.
+    check("a session idles", within(20, lambda: s("session.show")["idle_ms"] > 700))
+    s("files.stat", path="/tmp")
+    idle = s("session.show")["idle_ms"]
+    check("whoever looks at its files uses it", idle < 700, idle)
+    s.end()
+    s = Session(session={"idle": "never", "lifetime": "never"})
+    check("without an end", s("session.show")["idle_limit_ms"] == 0)
+    s.end()
+
+
+@case
+def test_links():
+    s = Session()
+    s("files.write", path="a", text="x")
+    a = s("files.link", path="l", target="a")
+    check("a link is made", a["type"] == "link" and text(s("files.read", path="l")) == "x", a)
+    e = s.refused("files.link", path="l", target="b")
+    check("but once", e and e.code == "conflict", e)
+    s("files.link", path="l", target_base64=b64(b"/\xff"), replace=True)
+    check("unless it is to be replaced", s("files.stat", path="l")["target_base64"] == b64(b"/\xff"))
+    e = s.refused("files.link", path="a", target="b", replace=True)
+    check("a file is not", e and e.code == "conflict" and text(s("files.read", path="a")) == "x", e)
+    for target in ("", "x" * 4096, 3):
+        e = s.refused("files.link", path="m", target=target)
+        check(f"no such target: {str(target)[:5]}", e and e.code == "arguments", e)
+    e = s.refused("files.link", path="/etc/x", target="a")
+    check("nor where the box may not write", e and e.code in ("host", "refused"), e and e.code)
+    check("it is on record", [e["op"] for e in s.log() if e["event"] == "files.changed"][1] == "link")
+    s.end()
+
+
 done()
