@@ -452,7 +452,7 @@ PALE_EXPORT int pale_pool_stop(const char *key, struct pale_err *err);
  * closes their logs. Each run does so at its start. The number of them. */
 PALE_EXPORT int pale_audit_recover(struct pale_err *err);
 /* The id that ref means: an id, a unique beginning of one, "last", "@1" (the one before the last),
- * ... */
+ * the name of a session (one that has ended: the last of that name). */
 PALE_EXPORT int pale_audit_find(const char *ref, char ret[PALE_ID_SIZE], struct pale_err *err);
 
 /* One run, in short. Texts are NULL where the log does not say. */
@@ -465,6 +465,7 @@ struct pale_audit_run {
 	uint64_t blocked, limits, errors, lines, bytes;
 	bool unapplied; /* changes are kept that nobody applied or discarded */
 	bool live, lost;
+	const char *session; /* the name of a session; NULL: it has none, or is no session */
 };
 struct pale_audit_filter {
 	size_t size;	     /* sizeof(struct pale_audit_filter) */

@@ -16,6 +16,7 @@
 #include "audit/ulid.h"
 #include "audit/verify.h"
 #include "base/str.h"
+#include "supervise/session_name.h"
 #include "supervise/supervise.h"
 
 #define STAGE "audit"
@@ -31,10 +32,45 @@ int pale_audit_recover(struct pale_err *err)
 	return supervise_recover(err);
 }
 
+static int take_id(void *arg, const struct audit_row *row)
+{
+	snprintf(arg, AUDIT_ID_SIZE, "%s", row->id);
+	return 1;
+}
+
+/* The session of that name, also one that has ended: the last. 1: there is none. */
+static int find_session(const char *name, char ret[static AUDIT_ID_SIZE], struct pale_err *err)
+{
+	const struct audit_filter filter = {.session = name, .limit = 1};
+	struct audit_index *ix = NULL;
+	int r = audit_index_open(false, &ix, err);
+
+	if (r == 0)
+		r = audit_index_query(ix, &filter, take_id, ret, err);
+	audit_index_free(ix);
+	return r < 0 ? r : !r;
+}
+
 int pale_audit_find(const char *ref, char ret[PALE_ID_SIZE], struct pale_err *err)
 {
 	NEED_ERR(err);
-	return audit_find(ref, ret, err);
+	_cleanup_state_ struct audit_state s = AUDIT_STATE_NONE;
+	bool name = session_name_valid(ref);
+	char id[AUDIT_ID_SIZE];
+	struct pale_err ignored;
+	int r;
+
+	/* A name that lives comes first, as for the commands of sessions. */
+	if (name && audit_state_open(&s, &ignored) == 0 &&
+	    session_name_find(&s, ref, id, &ignored) == 0 && audit_find(id, ret, &ignored) == 0)
+		return 0;
+	r = audit_find(ref, ret, err);
+	if (r < 0 && name && (err->code == PALE_E_NOTFOUND || err->code == PALE_E_USAGE) &&
+	    find_session(ref, ret, &ignored) == 0) {
+		*err = (struct pale_err){0};
+		return 0;
+	}
+	return r;
 }
 
 static int parse_since(const char *text, char out[static 40], struct pale_err *err)
@@ -73,6 +109,7 @@ static int list_one(void *arg, const struct audit_row *row)
 		.unapplied = row->unapplied,
 		.live = row->live,
 		.lost = row->lost,
+		.session = row->session,
 	};
 
 	l->told = true;

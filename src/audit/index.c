@@ -18,7 +18,7 @@
 #include "audit/summary.h"
 
 #define STAGE	"audit"
-#define VERSION 2
+#define VERSION 3
 
 static const char schema[] =
 	"CREATE TABLE run(id TEXT PRIMARY KEY, ino INTEGER, size INTEGER, mtime INTEGER, started "
@@ -26,7 +26,7 @@ static const char schema[] =
 	" ended TEXT, outcome TEXT, status INTEGER, wall_ms INTEGER, blocked INTEGER, limits "
 	"INTEGER,"
 	" errors INTEGER, lines INTEGER, command TEXT, policy TEXT, user TEXT, damaged TEXT,"
-	" unapplied INTEGER) WITHOUT ROWID;"
+	" unapplied INTEGER, session TEXT) WITHOUT ROWID;"
 	"CREATE TABLE event(run TEXT, name TEXT, n INTEGER, PRIMARY KEY(run, name)) WITHOUT ROWID;"
 	"CREATE INDEX event_name ON event(name);"
 	"CREATE INDEX run_started ON run(started);";
@@ -119,7 +119,7 @@ static int store(struct audit_index *ix, const char *id, const struct stat *st,
 	if (rc == SQLITE_OK)
 		rc = sqlite3_prepare_v2(ix->db,
 					"INSERT OR REPLACE INTO run VALUES"
-					"(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+					"(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 					-1, &run, NULL);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_prepare_v2(ix->db, "INSERT OR REPLACE INTO event VALUES(?,?,?)", -1,
@@ -150,6 +150,7 @@ static int store(struct audit_index *ix, const char *id, const struct stat *st,
 	bind_text(run, 16, r->user);
 	bind_text(run, 17, r->damaged);
 	sqlite3_bind_int(run, 18, r->unapplied);
+	bind_text(run, 19, r->session);
 	rc = sqlite3_step(run);
 	for (size_t i = 0; rc == SQLITE_DONE && i < r->nevents; i++) {
 		sqlite3_reset(event);
@@ -282,7 +283,9 @@ int audit_index_query(struct audit_index *ix, const struct audit_filter *f, audi
 	static const char sql[] =
 		"SELECT "
 		"id,started,ended,outcome,command,policy,user,damaged,status,wall_ms,blocked,"
-		"limits,errors,lines,size,unapplied FROM run WHERE (?1 IS NULL OR started>=?1)"
+		"limits,errors,lines,size,unapplied,session FROM run WHERE (?1 IS NULL OR "
+		"started>=?1)"
+		" AND (?2 IS NULL OR session=?2)"
 		" AND (?3 IS NULL OR EXISTS(SELECT 1 FROM event WHERE run=id AND name=?3))"
 		" ORDER BY id DESC";
 	_cleanup_stmt_ sqlite3_stmt *s = NULL;
@@ -291,6 +294,7 @@ int audit_index_query(struct audit_index *ix, const struct audit_filter *f, audi
 
 	if (rc == SQLITE_OK) {
 		bind_text(s, 1, f->since);
+		bind_text(s, 2, f->session);
 		bind_text(s, 3, f->event);
 	}
 	while (rc == SQLITE_OK && (rc = sqlite3_step(s)) == SQLITE_ROW && text(s, 0)) {
@@ -311,6 +315,7 @@ int audit_index_query(struct audit_index *ix, const struct audit_filter *f, audi
 			.lines = (uint64_t)sqlite3_column_int64(s, 13),
 			.bytes = (uint64_t)sqlite3_column_int64(s, 14),
 			.unapplied = sqlite3_column_int(s, 15) != 0,
+			.session = text(s, 16),
 		};
 
 		if (!row.outcome) {

@@ -18,6 +18,7 @@ struct audit_filter {
 	const char *since;   /* a time as in the log; runs started then or later; NULL: all */
 	const char *outcome; /* NULL: any */
 	const char *event;   /* has at least one of these; NULL: any */
+	const char *session; /* a session of this name; NULL: any run */
 	size_t limit;	     /* 0: all */
 };
 
@@ -28,6 +29,7 @@ struct audit_row {
 	uint64_t blocked, limits, errors, lines, bytes;
 	bool unapplied; /* changes are kept that nobody applied or discarded */
 	bool live, lost;
+	const char *session; /* its name */
 };
 
 /* Newest first. fn returns other than 0 to stop; that is then returned. */

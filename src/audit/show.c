@@ -216,6 +216,9 @@ static int show_event(void *arg, const json_t *event)
 		put_start(out, event);
 	else if (strcmp(name, "box.end") == 0)
 		put_end(out, event, how->colour);
+	else if ((strcmp(name, "session.ready") == 0 || strcmp(name, "session.claimed") == 0) &&
+		 json_is_string(json_object_get(event, "name")))
+		put_json(out, "session", json_object_get(event, "name"));
 	else if (notable || strcmp(name, "policy.widened") == 0 ||
 		 strcmp(name, "network.changed") == 0 || strcmp(name, "best_effort.used") == 0 ||
 		 strcmp(name, "workspace.captured") == 0 || strcmp(name, "apply.done") == 0 ||

@@ -74,6 +74,12 @@ static void add(struct run_summary *r, const struct chain_line *line)
 		snprintf(r->user, sizeof(r->user), "%s", string_at(o, "user"));
 		free(r->command);
 		r->command = command_of(o);
+	} else if (strcmp(line->event, "session.ready") == 0 ||
+		   strcmp(line->event, "session.claimed") == 0) {
+		const char *name = string_at(o, "name");
+
+		if (*name && strlen(name) < sizeof(r->session))
+			snprintf(r->session, sizeof(r->session), "%s", name);
 	} else if (strcmp(line->event, "box.end") == 0) {
 		const json_t *usage = json_object_get(o, "usage");
 

@@ -10,6 +10,7 @@ struct run_summary {
 	char started[40], ended[40];
 	char outcome[64]; /* empty: no end */
 	char policy[128], user[64];
+	char session[65];	 /* its name; empty: it has none, or is no session */
 	char *command;		 /* in one line; may be NULL */
 	char damaged[128];	 /* why the rest of the log could not be read; empty: it could */
 	int64_t status, wall_ms; /* -1: the log does not say */

@@ -488,8 +488,9 @@ const struct cli_command cli_audit_command = {
 	.usage = "COMMAND [ARG...]",
 	.help = "The audit log holds what each run was asked to do, what it used and every attempt "
 		"that was\n"
-		"blocked, outside the box. RUN is an id, the beginning of one, `last`, or `@1` for "
-		"the run\n"
-		"before the last.",
+		"blocked, outside the box. RUN is an id, the beginning of one, `last`, `@1` for "
+		"the "
+		"run before the\n"
+		"last, or the name of a session (the last one of that name).",
 	.subcommands = subcommands,
 };

@@ -28,7 +28,8 @@ static const struct cli_option list_options[] = {
 /* One line of the table, safe for a terminal but for the command. */
 struct row {
 	char id[PALE_ID_SIZE], started[CLOCK_LOCAL], wall[32], outcome[32], blocked[24];
-	char *command; /* its beginning, as in the log */
+	char session[68]; /* "NAME: ", or nothing */
+	char *command;	  /* its beginning, as in the log */
 	enum pale_severity severity;
 	bool damaged, unapplied;
 };
@@ -73,16 +74,18 @@ static void print_duration(char out[static 32], int64_t ms)
 
 static int list_json(const struct pale_audit_run *r)
 {
-	json_t *o = json_pack(
-		"{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:o, s:o, s:o}",
-		"id", r->id, "started", cli_text_or_null(r->started), "ended",
-		cli_text_or_null(r->ended), "outcome", cli_text_or_null(r->outcome), "status",
-		r->status < 0 ? json_null() : json_integer(r->status), "wall_ms",
-		r->wall_ms < 0 ? json_null() : json_integer(r->wall_ms), "blocked",
-		(json_int_t)r->blocked, "limits", (json_int_t)r->limits, "errors",
-		(json_int_t)r->errors, "lines", (json_int_t)r->lines, "unapplied", r->unapplied,
-		"live", r->live, "lost", r->lost, "command", cli_text_or_null(r->command), "policy",
-		cli_text_or_null(r->policy), "damaged", cli_text_or_null(r->damaged));
+	json_t *o = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:b, s:b, "
+			      "s:o, s:o, s:o, s:o}",
+			      "id", r->id, "started", cli_text_or_null(r->started), "ended",
+			      cli_text_or_null(r->ended), "outcome", cli_text_or_null(r->outcome),
+			      "status", r->status < 0 ? json_null() : json_integer(r->status),
+			      "wall_ms", r->wall_ms < 0 ? json_null() : json_integer(r->wall_ms),
+			      "blocked", (json_int_t)r->blocked, "limits", (json_int_t)r->limits,
+			      "errors", (json_int_t)r->errors, "lines", (json_int_t)r->lines,
+			      "unapplied", r->unapplied, "live", r->live, "lost", r->lost,
+			      "command", cli_text_or_null(r->command), "policy",
+			      cli_text_or_null(r->policy), "damaged", cli_text_or_null(r->damaged),
+			      "session", cli_text_or_null(r->session));
 
 	return cli_json_line(o);
 }
@@ -112,12 +115,15 @@ static void print_row(const struct list_out *o, const struct row *r, const struc
 	const char *mark = mark_of(r, c->short_marks);
 	size_t room = c->command;
 	char command[512];
+	_cleanup_free_ char *whole = NULL;
 
 	/* Cut where the terminal ends, so that a table stays one. */
 	if (o->width)
 		room = room > strlen(mark) + 4 ? room - strlen(mark) : 4;
+	if (asprintf(&whole, "%s%s", r->session, r->command) < 0)
+		whole = NULL;
 	str_escape_into(command, room + 1 < sizeof(command) ? room + 1 : sizeof(command),
-			r->command, strlen(r->command));
+			whole ? whole : "", whole ? strlen(whole) : 0);
 	printf("%-*.*s  %-*s  %*s  %s%-*s%s  %s%*s%s  %s%s\n", c->id, c->id, r->id, STARTED,
 	       r->started, c->wall, r->wall, cli_severity_on(r->severity, o->colour), c->outcome,
 	       r->outcome, cli_severity_off(o->colour),
@@ -139,6 +145,8 @@ static void make_row(const struct pale_audit_run *r, struct row *ret)
 	ret->severity = r->damaged || r->lost || r->errors ? PALE_ERROR
 			: r->limits			   ? PALE_LIMIT
 							   : PALE_INFO;
+	if (r->session)
+		snprintf(ret->session, sizeof(ret->session), "%s: ", r->session);
 	ret->command = (char *)(r->command ? r->command : "");
 }
 
@@ -271,7 +279,7 @@ const struct cli_command cli_audit_list_command = {
 		"blocked.\n"
 		"On a terminal that is too narrow, the command is cut and ids are shortened to "
 		"what still\n"
-		"tells one from all others.\n"
+		"tells one from all others. Before the command of a session stands its name.\n"
 		"\n"
 		"  pale audit list --since 1h\n"
 		"  pale audit list --event network.blocked --json",

@@ -268,6 +268,27 @@ class P:
 
 
 @case
+def in_the_log():
+    def audit(*args):
+        return subprocess.run([pale, "audit", *args], env=env, capture_output=True, text=True)
+
+    def of(run):
+        return [json.loads(line) for line in audit("list", "--json").stdout.splitlines() if json.loads(line)["id"] == run]
+
+    ids = []
+    for _ in range(2):
+        ids.append(json.loads(session("new", "--name", "logged", "--json", "--kernel", "bash").stdout)["id"])
+        same("a session is found in the log by its name", audit("show", "logged", "--json").stdout.split('"run":"')[1][:26], ids[-1])
+        session("rm", "logged")
+    same("also when it has ended: the last of that name", audit("show", "logged", "--json").stdout.split('"run":"')[1][:26], ids[-1])
+    same("the name is in the list", [of(run)[0]["session"] for run in ids], ["logged"] * 2)
+    check("for people, too", "  logged: " in audit("list").stdout and "\nsession   logged\n" in audit("show", ids[0]).stdout, audit("show", ids[0]).stdout)
+    check("what is no name of any is told", audit("show", "no-such").returncode == 125 and "no run" in audit("show", "no-such").stderr, audit("show", "no-such"))
+    done = session("new", "--ro", "/no/such/place")
+    check("what is wrong with a flag names it", done.returncode and "--ro: " in done.stderr and "policy.json" not in done.stderr, done.stderr)
+
+
+@case
 def the_readme():
     top = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
     with open(f"{top}/README.md", encoding="utf-8") as f:

@@ -38,6 +38,13 @@ def bash():
     same("bash: exit ends the shell only", ended(o), ("ended", None, "fresh", 4))
     o = result(name, "echo \"[$x]\"")
     check("bash: which the next execution is told", printed(o) == "[]\n" and "status 4" in notes(o), o)
+    for code, status in (("exit 3", 3), ("exec false", 1)):
+        a, b, c = (execute(name, line) for line in (code, "echo on", "echo again"))
+        same(f"bash: {code}: the exit status is the command's", (a.returncode, a.stdout, b.returncode, b.stdout), (status, "", 0, "on\n"))
+        check(f"bash: {code}: which is said once then, and once by the next call",
+              a.stderr.count("pale: ") == b.stderr.count("pale: ") == 1 and "the interpreter ended itself" in a.stderr and
+              f"the shell ended with status {status}" in b.stderr and "the interpreter" not in b.stderr and not c.stderr,
+              (a.stderr, b.stderr, c.stderr))
     o = result(name, "kill -9 $$")
     same("bash: a shell that is killed has died", ended(o)[:3], ("died", None, "fresh"))
     p = start("exec", name, "-c", "x=kept; sleep 100")
