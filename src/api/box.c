@@ -119,6 +119,7 @@ static int spawn(const char *program, int sock, pid_t *ret_pid)
 	return r;
 }
 
+/* The files' places go with it, for messages: the text has others. */
 static int put_policy(struct buf *b, const struct pale_policy *p, struct pale_err *err)
 {
 	_cleanup_free_ char *text = NULL;
@@ -128,6 +129,8 @@ static int put_policy(struct buf *b, const struct pale_policy *p, struct pale_er
 		return r;
 	wire_puts(b, p ? pale_policy_name(p) : NULL);
 	wire_puts(b, text);
+	for (size_t i = 0; p && i < p->model->nfiles; i++)
+		wire_puts(b, p->model->files[i].where);
 	return 0;
 }
 

@@ -214,6 +214,19 @@ static int get_policy(struct wire_reader *r, struct pale_policy **ret, struct pa
 	e = pale_policy_new(ret, err);
 	if (e == 0)
 		e = policy_load_memory((*ret)->model, text, len, "policy.json", "/", true, err);
+	for (size_t i = 0; e == 0 && i < (*ret)->model->nfiles; i++) {
+		const char *where = wire_get(r, NULL);
+		char *copy = where ? strdup(where) : NULL;
+
+		if (r->failed)
+			return malformed(err);
+		if (where && !copy)
+			return err_nomem(err, STAGE);
+		if (copy) {
+			free((*ret)->model->files[i].where);
+			(*ret)->model->files[i].where = copy;
+		}
+	}
 	if (e == 0)
 		snprintf((*ret)->name, sizeof((*ret)->name), "%s", name);
 	return e;

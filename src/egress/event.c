@@ -159,6 +159,13 @@ static void wake(struct events *v)
 		event_add(v->timer, &later);
 }
 
+/* Who waits for a server of the box to listen tries again and again: Jupyter's clients do, five of
+ * them. */
+static unsigned singles_of(const struct egress_event *ev)
+{
+	return ev->what == EGRESS_INBOUND && ev->outcome == EGRESS_UNREACHABLE ? 1 : SINGLES;
+}
+
 void event_tell(struct egress *e, const struct egress_event *told)
 {
 	struct events *v = e->events;
@@ -187,7 +194,7 @@ void event_tell(struct egress *e, const struct egress_event *told)
 		return;
 	k->last_us = now_us;
 	wake(v);
-	if (k->ev.count == 0 && k->singles < SINGLES && budget_take(v, now_us)) {
+	if (k->ev.count == 0 && k->singles < singles_of(&ev) && budget_take(v, now_us)) {
 		k->singles++;
 		if (put(v, &ev) == 0)
 			return;

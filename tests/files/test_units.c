@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 
 #include "files/copy.h"
-#include "files/links.h"
+#include "base/links.h"
 #include "files/manifest.h"
 #include "files/worker.h"
 
