@@ -283,7 +283,7 @@ def join_the_hosts_namespaces():
 
 @attack
 def see_a_process_of_the_host():
-    with open(f"/proc/{given['pid']}/cmdline") as f:
+    with open(f"/proc/{given['pid']}/cmdline", errors="replace") as f:
         return want(f.read(), "command line")
 
 
@@ -291,7 +291,7 @@ def see_a_process_of_the_host():
 def see_any_command_line_of_the_host():
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            with open(f"/proc/{pid}/cmdline") as f:
+            with open(f"/proc/{pid}/cmdline", errors="replace") as f:
                 line = f.read()
         except OSError:
             continue
@@ -304,7 +304,7 @@ def see_any_command_line_of_the_host():
 def see_the_callers_environment():
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            with open(f"/proc/{pid}/environ") as f:
+            with open(f"/proc/{pid}/environ", errors="replace") as f:
                 if "CANARY=" + token in f.read():
                     return f"environment of {pid}"
         except OSError:
