@@ -7,6 +7,8 @@
 checks_passed=0
 checks_failed=()
 logs=()
+again=()
+again_max=8 # more than these, and it is not the machine
 
 part() { # NAME COMMAND...: one check
 	local name=$1
@@ -59,7 +61,22 @@ run_tests() { # DIR LOGNAME [MESON ARGUMENT...]
 	PALE_MUST_WORK=$must meson test -C "$dir" --no-rebuild --logbase "$name" --num-processes 2 --print-errorlogs "$@" \
 		>"$log" 2>&1 </dev/null
 	[ -s "$results" ] || { checks_failed+=("tests: $name"); tail -n 40 "$log" >&2; }
+	[ ! -s "$results" ] || run_again "$dir" "$name" "$results" "$must" "$@"
 	note "tested: $name ($((SECONDS - started)) s)"
+}
+
+# What failed beside others is run again, alone: a few tests only, and the summary tells of each.
+run_again() { # DIR LOGNAME RESULTS MUST [MESON ARGUMENT...]
+	local dir=$1 name=$2 results=$3 must=$4 failed
+	shift 4
+	mapfile -t failed < <(python3 "$top/tests/check/summary.py" --names "$results" | sed '/^$/d')
+	[ "${#failed[@]}" -gt 0 ] && [ "${#failed[@]}" -le "$again_max" ] || return 0
+	note "testing again: ${failed[*]}"
+	local second=${results%/*}/$name-again${results##*/"$name"}
+	rm -f "$second"
+	PALE_MUST_WORK=$must meson test -C "$dir" --no-rebuild --logbase "$name-again" --num-processes 1 --print-errorlogs "$@" \
+		"${failed[@]}" >"$scratch_dir/$name-again.log" 2>&1 </dev/null
+	[ ! -s "$second" ] || again+=(--again "$name=$second")
 }
 
 check() {
@@ -119,7 +136,7 @@ check() {
 	local name failed=()
 	for name in "${checks_failed[@]}"; do failed+=(--failed "$name"); done
 	[ -n "$root" ] || failed+=(--skipped "THE WHOLE ROOT HALF: run ./dev check as root for it")
-	python3 "$top/tests/check/summary.py" --passed "$checks_passed" "${failed[@]}" "${logs[@]}"
+	python3 "$top/tests/check/summary.py" --passed "$checks_passed" "${failed[@]}" "${again[@]}" "${logs[@]}"
 }
 
 # What a run of the tests must not leave on the machine: mounts, control groups, processes, files.
@@ -134,7 +151,7 @@ traces() {
 
 left_behind() { # TRACES-BEFORE
 	local left
-	for _ in 1 2 3; do # what is being taken down is given a moment
+	for _ in {1..10}; do # what is being taken down is given a moment
 		left=$(comm -13 <(printf '%s\n' "$1") <(traces))
 		[ -n "$left" ] || break
 		sleep 1

@@ -2,6 +2,9 @@
 
 Prints what failed and what was skipped, each with its reason, and the count as the last line:
 "N passed, N failed, N skipped". Exits 1 if anything failed or nothing ran.
+
+A test program that failed beside others may have been run again, alone (NAME-again): then that is what
+counts, and the first failure is told as UNSTABLE, since a busy machine is a reason to look, not to stop.
 """
 import argparse
 import json
@@ -19,9 +22,22 @@ class Count:
         self.passed = 0
         self.failed = []
         self.skipped = []
+        self.unstable = []
 
 
-def add_test(count, where, test):
+def bad(test):
+    """Whether it failed, by itself or in what it printed."""
+    count = Count()
+    add_test(count, "", test, quiet=True)
+    return bool(count.failed)
+
+
+def read(path):
+    with open(path, encoding="utf-8", errors="replace") as lines:
+        return [json.loads(line) for line in lines if line.strip()]
+
+
+def add_test(count, where, test, quiet=False):
     """One test program; its TAP lines, and a failure of its own if it ended badly or fell short."""
     name = f"{where}: {test['name']}"
     result = test.get("result", "ERROR")
@@ -45,11 +61,11 @@ def add_test(count, where, test):
         if not ok:
             continue
         seen += 1
-        bad, _, what, directive, reason = ok.groups()
+        not_ok, _, what, directive, reason = ok.groups()
         title = f"{name}: {what}" if what else name
         if directive and directive.upper() == "SKIP":
             count.skipped.append((title, reason or what))
-        elif bad and not directive:
+        elif not_ok and not directive:
             count.failed.append((title, why(lines[at + 1:])))
         else:
             count.passed += 1
@@ -64,7 +80,7 @@ def add_test(count, where, test):
         count.failed.append((name, f"planned {planned} tests, ran {seen}; {result}"))
     elif result not in ("OK", "SKIP", "EXPECTEDFAIL") and len(count.failed) == failed_before:
         count.failed.append((name, f"{result}, exit status {test.get('returncode')}"))
-    if len(count.failed) > failed_before:
+    if len(count.failed) > failed_before and not quiet:
         tell(name, test)
 
 
@@ -100,8 +116,17 @@ def main():
     parser.add_argument("--passed", type=int, default=0)
     parser.add_argument("--failed", action="append", default=[])
     parser.add_argument("--skipped", action="append", default=[])
+    parser.add_argument("--names", metavar="FILE", help="only print the names of the failed test programs in Meson's testlog.json")
+    parser.add_argument("--again", action="append", default=[], metavar="NAME=FILE", help="as LOG, of those that were run again")
     parser.add_argument("logs", nargs="*", help="NAME=FILE: Meson's testlog.json")
     args = parser.parse_args()
+    if args.names:
+        print("\n".join(test["name"].rpartition(" / ")[2] for test in read(args.names) if bad(test)))
+        return 0
+    again = {}
+    for log in args.again:
+        where, path = log.split("=", 1)
+        again.update({(where, test["name"]): test for test in read(path)})
     count = Count()
     count.passed = args.passed
     count.failed = [(name, "") for name in args.failed]
@@ -109,17 +134,23 @@ def main():
     for log in args.logs:
         where, path = log.split("=", 1)
         try:
-            with open(path, encoding="utf-8", errors="replace") as lines:
-                tests = [json.loads(line) for line in lines if line.strip()]
+            tests = read(path)
         except (OSError, ValueError) as error:
             count.failed.append((where, f"no results: {error}"))
             continue
         if not tests:
             count.failed.append((where, "no test ran"))
         for test in tests:
-            add_test(count, where, test)
+            second = again.get((where, test["name"]))
+            if second:
+                first = Count()
+                add_test(first, where, test)
+                count.unstable += first.failed
+            add_test(count, where, second or test)
     for what, places in together(count.skipped):
         print(f"SKIPPED {what} ({places})")
+    for title, reason in count.unstable:
+        print(f"UNSTABLE {title}{': ' + reason if reason else ''}")
     for title, reason in count.failed:
         print(f"FAILED {title}{': ' + reason if reason else ''}")
     print(f"{count.passed} passed, {len(count.failed)} failed, {len(count.skipped)} skipped")

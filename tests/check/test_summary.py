@@ -21,7 +21,7 @@ ROWS = [
     ("no test at all", [], "0 passed, 1 failed, 0 skipped", 1),
 ]
 
-print(f"1..{len(ROWS) + 2}")
+print(f"1..{len(ROWS) + 4}")
 
 
 def summarise(tests, *more):
@@ -42,4 +42,12 @@ got = summarise([("OK", 0, "1..1\nok 1\n")], "--passed", "3", "--failed", "forma
 print(f"{'ok' if got == ('4 passed, 1 failed, 0 skipped', 1) else 'not ok'} {len(ROWS) + 1} - other checks count: {got}")
 gone = subprocess.run([sys.executable, SUMMARY, "where=/nonexistent"], capture_output=True, text=True)
 print(f"{'ok' if gone.returncode == 1 and ', 1 failed,' in gone.stdout else 'not ok'} {len(ROWS) + 2} - a log that is missing")
+for number, (second, last, status) in enumerate((("ok 1 - a", "1 passed, 0 failed, 0 skipped", 0),
+                                                ("not ok 1 - a", "0 passed, 1 failed, 0 skipped", 1)), len(ROWS) + 3):
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as log:
+        log.write(json.dumps({"name": "t", "result": "OK", "returncode": 0, "stdout": f"1..1\n{second}\n"}) + "\n")
+        log.flush()
+        got = summarise([("FAIL", 1, "1..1\nnot ok 1 - a\n")], "--again", f"where={log.name}")
+    failed |= got != (last, status)
+    print(f"{'ok' if got == (last, status) else 'not ok'} {number} - run again: {second}")
 sys.exit(failed)
