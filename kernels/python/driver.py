@@ -1611,11 +1611,9 @@ if zygote:
     become_kernel(*zygote)
     channel, spares = take_channel()
     say_ready()
-our_regions = ()
-known = {start for start, _, _ in shared_regions()}
 words = mmap.mmap(-1, 4096)
 page = memoryview(words).cast("I")
-our_regions = {start for start, _, _ in shared_regions()} - known
+our_regions = {ctypes.addressof(ctypes.c_char.from_buffer(words))} if libc else ()
 own_descriptors(descriptors())
 memory_pages = sysconf("SC_PHYS_PAGES")  # in the box's view
 gc.freeze()

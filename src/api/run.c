@@ -162,7 +162,7 @@ int api_pool_here(const struct pale_policy *policy, const struct plan_request *r
 	if (r == 0)
 		r = plan_make(request, &plan, err);
 	if (r == 0)
-		r = plan_promise(plan, err);
+		r = plan_settle(plan, err);
 	if (r < 0)
 		return r;
 	pool.key = key;

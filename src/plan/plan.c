@@ -272,6 +272,10 @@ int plan_digest(const struct plan *p, char ret[static 65], struct pale_err *err)
 				  p->side.speculation,
 				  p->side.core_sched};
 
+	if (p->digest[0]) {
+		memcpy(ret, p->digest, sizeof(p->digest));
+		return 0;
+	}
 	put(&b, "pale plan 1");
 	put(&b, p->host.release);
 	put(&b, seccomp_version());
@@ -325,4 +329,16 @@ int plan_digest(const struct plan *p, char ret[static 65], struct pale_err *err)
 int plan_promise(struct plan *p, struct pale_err *err)
 {
 	return p->promises ? 0 : promise_make(p, err);
+}
+
+int plan_settle(struct plan *p, struct pale_err *err)
+{
+	char digest[sizeof(p->digest)];
+	int r = plan_promise(p, err);
+
+	if (r == 0)
+		r = plan_digest(p, digest, err);
+	if (r == 0)
+		memcpy(p->digest, digest, sizeof(digest));
+	return r;
 }

@@ -209,6 +209,7 @@ struct plan {
 	unsigned affinity;	       /* processors the box may run on; 0: all */
 	struct plan_file *files;       /* the caller's, made for this run */
 	size_t nfiles;
+	char digest[65]; /* after plan_settle() */
 };
 
 /* What the caller asked to run. Strings are borrowed; NULL where not given. */
@@ -230,6 +231,8 @@ int plan_make(const struct plan_request *req, struct plan **ret, struct pale_err
 /* Puts the promises into words; before anything below. Apart from plan_make(), so that a run can do
  * it while its box is being built. */
 int plan_promise(struct plan *p, struct pale_err *err) _must_check_;
+/* The plan is final: what is the same in all runs of it is found out once. */
+int plan_settle(struct plan *p, struct pale_err *err) _must_check_;
 void plan_free(struct plan *p);
 static inline void plan_freep(struct plan **p)
 {

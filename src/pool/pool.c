@@ -24,7 +24,7 @@
 #define CLIENTS	   128
 #define LINE_BYTES 8192
 #define LINE_S	   10 /* for a client to say what it wants */
-#define BUILDING   2  /* boxes at a time */
+#define BUILDING   3  /* boxes at a time */
 #define WARM	   4  /* that have run something already: such a box takes more memory */
 #define FAILURES   8  /* boxes one after the other that do not get ready: the pool gives up */
 #define PAUSE_MS   50 /* after a box that did not, and that much more after each further one */

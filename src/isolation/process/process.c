@@ -21,6 +21,7 @@
 #include "confine/userns.h"
 #include "init/protocol.h"
 #include "init_blob.h"
+#include "isolation/process/zygote_impl.h"
 #include "plan/kernel.h"
 
 #define STAGE	      "isolation"
@@ -219,9 +220,12 @@ int box_start(const struct start *how, struct box *ret, struct pale_err *err)
 	int r;
 
 	*ret = BOX_INIT;
-	setup.init_fd = program_memfd("pale-init", init_blob, sizeof(init_blob), err);
+	setup.init_fd = how->zygote ? fcntl(how->zygote->init_fd, F_DUPFD_CLOEXEC, 3)
+				    : program_memfd("pale-init", init_blob, sizeof(init_blob), err);
 	if (setup.init_fd < 0)
-		return setup.init_fd;
+		return how->zygote ? err_set(err, PALE_E_SYSTEM, STAGE, errno,
+					     "cannot keep a descriptor")
+				   : setup.init_fd;
 	if (fd_off_stdio(&setup.init_fd) < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot move a descriptor");
 	r = make_command(plan, how->role, &pipes, &setup, ret, err);

@@ -19,6 +19,7 @@
 #include "base/str.h"
 #include "confine/seccomp.h"
 #include "init/protocol.h"
+#include "init_blob.h"
 #include "isolation/process/zygote_impl.h"
 #include "isolation/process/zygote_wire.h"
 #include "plan/kernel.h"
@@ -139,6 +140,9 @@ static int start(struct zygote *z, const struct plan *plan, struct pale_err *err
 	how.stdio[1] = how.stdio[2] = output;
 	how.request_fd = request;
 	how.library_fd = library;
+	z->init_fd = program_memfd("pale-init", init_blob, sizeof(init_blob), err);
+	if (z->init_fd < 0)
+		return z->init_fd;
 	r = box_start(&how, &z->box, err);
 	if (r == 0)
 		r = isolation_ready(plan, &z->box, err);
@@ -154,7 +158,7 @@ int zygote_start(const struct plan *plan, struct zygote **ret, struct pale_err *
 
 	if (!z)
 		return err_nomem(err, STAGE);
-	*z = (struct zygote){.box = BOX_INIT, .request_fd = -1, .output_fd = -1};
+	*z = (struct zygote){.box = BOX_INIT, .request_fd = -1, .output_fd = -1, .init_fd = -1};
 	r = start(z, plan, err);
 	if (r < 0) {
 		isolation_done(&z->box);
@@ -176,6 +180,7 @@ void zygote_free(struct zygote *z)
 		return;
 	close_fd(&z->request_fd);
 	close_fd(&z->output_fd);
+	close_fd(&z->init_fd);
 	/* Its first process ends if nobody else holds this; it is not ours to kill. */
 	z->box.reaped = true;
 	isolation_done(&z->box);
