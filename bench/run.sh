@@ -9,6 +9,7 @@ bench() {
 	*) die "bench: start, syscalls, egress, session or speculation, not $1" ;;
 	esac
 	need build bench
+	[ "$what" != ordinary ] || need ordinary
 	build_release
 	local user=()
 	if [ "$(id -u)" -eq 0 ]; then
@@ -27,6 +28,10 @@ bench() {
 	fi
 	if [ "$what" = speculation ]; then
 		/usr/bin/python3 "$top/bench/speculation.py" --pale "$pale" --program "$build/bench/bench-speculation" "$@"
+		return
+	fi
+	if [ "$what" = ordinary ]; then
+		/usr/bin/python3 "$top/bench/ordinary/ordinary.py" --pale "$pale" "${user[@]}" "$@"
 		return
 	fi
 	/usr/bin/python3 "$top/bench/bench.py" "$what" --pale "$pale" --programs "$build/bench" \

@@ -7,9 +7,9 @@
  * taken only if the host has it. /etc as a whole, or "whatever /usr links to", would be the wrong
  * rule: /usr/lib/ssl links to /etc/ssl/private, /usr/lib/environment.d to /etc/environment. Each
  * bind costs ten microseconds of every start, so what is small is written, and what /usr holds too
- * is linked. What is left out on purpose: shadow, gshadow, sudoers, subuid, ssh, machine-id,
- * pip.conf, npmrc, gitconfig, netrc and the like (tokens), environment, profile.d (the host's
- * set-up). */
+ * is linked. What is left out on purpose: the host's shadow, gshadow, sudoers, subuid, ssh,
+ * machine-id, pip.conf, npmrc, gitconfig, netrc and the like (tokens), environment, profile.d (the
+ * host's set-up). */
 #include "etc.h"
 
 #include <fcntl.h>
@@ -107,7 +107,7 @@ static int add_parents(struct etc *e, const char *name)
 
 static int add_file(struct etc *e, const char *path, const char *content)
 {
-	return content ? add(e, ETC_FILE, false, 0644, path, content) : -ENOSPC;
+	return path && content ? add(e, ETC_FILE, false, 0644, path, content) : -ENOSPC;
 }
 
 /* One path of the host: a bind, or where it is a link into /usr, that link. */
@@ -155,6 +155,26 @@ static int add_java(struct etc *e, int etc_fd, const char *host_etc)
 	for (size_t i = 0; i < ARRAY_SIZE(versions) && r == 0; i++) {
 		snprintf(name, sizeof(name), "java-%s-openjdk", versions[i]);
 		r = add_host(e, etc_fd, host_etc, name);
+	}
+	return r;
+}
+
+/* Debian's and Ubuntu's library has a link to /etc/python3.N/sitecustomize.py. The host's starts
+ * its crash reporter; a link that leads nowhere is what a program stumbles over that reads the
+ * whole library. */
+static int add_python(struct etc *e, int etc_fd)
+{
+	static const char *const versions[] = {"9", "10", "11", "12", "13", "14", "15"};
+	char name[64];
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(versions) && r == 0; i++) {
+		snprintf(name, sizeof(name), "python3.%s/sitecustomize.py", versions[i]);
+		if (faccessat(etc_fd, name, F_OK, 0) < 0)
+			continue;
+		r = add_parents(e, name);
+		if (r == 0)
+			r = add_file(e, text(e, "/etc/%s", name), "");
 	}
 	return r;
 }
@@ -211,7 +231,11 @@ static int add_users(struct etc *e, const struct etc_request *req)
 			return -ENOSPC;
 	}
 	r = add_file(e, "/etc/passwd", passwd);
-	return r < 0 ? r : add_file(e, "/etc/group", group);
+	if (r == 0)
+		r = add_file(e, "/etc/group", group);
+	/* Empty, and for nobody: who asks for a password's hash is told that it may not, as on any
+	 * machine. */
+	return r < 0 ? r : add(e, ETC_FILE, false, 0, "/etc/shadow", "");
 }
 
 static int add_names(struct etc *e, const struct etc_request *req)
@@ -318,6 +342,8 @@ int etc_make(const struct etc_request *req, struct etc *ret, struct pale_err *er
 		r = add_host(ret, fd, host_etc, rows[i].name);
 	if (r == 0)
 		r = add_java(ret, fd, host_etc);
+	if (r == 0)
+		r = add_python(ret, fd);
 	if (r == 0 && req->terminal)
 		r = add_terminal(ret, fd, host_etc);
 	if (r < 0)

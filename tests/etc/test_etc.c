@@ -70,6 +70,9 @@ static void test_users(void **state)
 	assert_file(&e, "/etc/group", "root:x:0:\nagent:x:1000:\nnogroup:x:65534:\n");
 	assert_file(&e, "/etc/resolv.conf", "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n");
 	assert_null(find(&e, "/etc/inputrc"));
+	/* Not the host's: nothing is in it, and nobody may read it. */
+	assert_file(&e, "/etc/shadow", "");
+	assert_int_equal(find(&e, "/etc/shadow")->mode, 0);
 
 	root.uid = root.gid = 0;
 	root.user = "root";
@@ -169,6 +172,9 @@ static void test_fake_hosts(void **state)
 	make(dir, "services", "/usr/share/doc");     /* as on systems whose /etc is all links */
 	make(dir, "protocols", "/nonexistent/file"); /* dangling: left out */
 	make(dir, "shadow", NULL);
+	make(dir, "python3.11/", NULL);
+	make(dir, "python3.11/sitecustomize.py", NULL);
+	make(dir, "python3.12/", NULL);
 	snprintf(want, sizeof(want), "%s/mime.types", dir);
 	assert_int_equal(mkfifo(want, 0600), 0);
 
@@ -183,7 +189,9 @@ static void test_fake_hosts(void **state)
 	assert_int_equal(find(&e, "/etc/services")->type, ETC_LINK);
 	assert_null(find(&e, "/etc/protocols"));
 	assert_null(find(&e, "/etc/mime.types"));
-	assert_null(find(&e, "/etc/shadow"));
+	assert_int_equal(find(&e, "/etc/shadow")->type, ETC_FILE);
+	assert_file(&e, "/etc/python3.11/sitecustomize.py", "");
+	assert_null(find(&e, "/etc/python3.12"));
 	assert_null(find(&e, "/etc/fonts"));
 
 	assert_int_equal(nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
