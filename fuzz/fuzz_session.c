@@ -23,6 +23,8 @@ struct world {
 	bool failed;
 	bool waits[CLIENTS]; /* for an answer */
 	unsigned ends;	     /* of executions */
+	unsigned asked;	     /* of the files: answered later, now and then */
+	bool begin, settle, put_back;
 };
 
 static int do_signal(void *arg, int32_t pid, int number, bool group)
@@ -82,11 +84,52 @@ static bool do_stands(void *arg)
 	return true;
 }
 
-static void do_settle(void *arg, json_t *result)
+static int do_begin(void *arg, bool rollback, bool *ret_kept, char *ret_why)
 {
-	(void)arg;
+	struct world *w = arg;
+
+	*ret_kept = rollback;
+	*ret_why = '\0';
+	w->begin = w->asked++ & 1;
+	return w->begin ? SESSION_LATER : 0;
+}
+
+static int do_settle(void *arg, bool back, json_t *result)
+{
+	struct world *w = arg;
+
+	(void)back;
 	if (!json_is_object(result))
 		abort();
+	w->settle = w->asked++ & 1;
+	return w->settle ? SESSION_LATER : 0;
+}
+
+static int do_put_back(void *arg, json_t **ret)
+{
+	struct world *w = arg;
+
+	*ret = json_pack("{s:i}", "files_back", 1);
+	w->put_back = w->asked++ & 1;
+	if (!w->put_back)
+		return 0;
+	json_decref(*ret);
+	*ret = NULL;
+	return SESSION_LATER;
+}
+
+/* What was to come later; also what nobody waits for any more. */
+static void answer_files(struct world *w)
+{
+	bool begin = w->begin, settle = w->settle, put_back = w->put_back;
+
+	w->begin = w->settle = w->put_back = false;
+	if (begin)
+		session_begun(w->session, false, "why");
+	if (settle)
+		session_settled(w->session, json_pack("{s:[]}", "files"));
+	if (put_back)
+		session_put_back(w->session, json_pack("{s:i}", "files_back", 1));
 }
 
 static void do_answer(void *client, json_t *result, const struct pale_err *err)
@@ -114,8 +157,9 @@ static const struct session_ops ops = {
 	.look_at_memory = do_nothing,
 	.freeze = do_freeze,
 	.stands = do_stands,
-	.begin = do_nothing,
+	.begin = do_begin,
 	.settle = do_settle,
+	.put_back = do_put_back,
 	.answer = do_answer,
 	.ready = do_nothing,
 	.over = do_over,
@@ -205,6 +249,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		data += 3;
 		size -= 3;
+		if (what & 16)
+			answer_files(&w);
 		if (len > size)
 			len = size;
 		if (what % 2)
@@ -221,6 +267,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	session_forget(w.session, &w.waits[0]);
 	w.waits[0] = false;
 	session_ended(w.session, "destroyed");
+	answer_files(&w);
 	for (size_t i = 0; i < CLIENTS; i++)
 		if (w.waits[i])
 			abort();

@@ -123,13 +123,17 @@ const struct audit_event audit_events[] = {
 	 "It is interrupted: asked to by a client, by its time-out or by another limit."},
 	{"exec.end", "session", AUDIT_INFO, 0,
 	 "execution, outcome, how, state, status, wall_ms, cpu_ms, queued_ms, output_bytes, "
-	 "display_bytes, error, not_armed, blocked, files",
+	 "display_bytes, error, not_armed, blocked, files, files_more, files_why, files_back, "
+	 "files_failed, files_not_kept",
 	 "How it ended: `outcome` ok, error, interrupted, timeout, cpu, output, memory, ended (the "
 	 "interpreter ended itself), died, or how the box ended; `how` it was made to: signal, "
 	 "rollback, restart, destroyed; `state` of the session's variables afterwards: kept, held "
 	 "(as "
-	 "before this execution), fresh, gone."},
-	{"session.undone", "session", AUDIT_INFO, 0, "execution", "The last execution was undone."},
+	 "before this execution), fresh, gone; `files` that it changed (at most 100 of them; null: "
+	 "not known, see `files_why`), and how many were brought back with the variables."},
+	{"session.undone", "session", AUDIT_INFO, 0,
+	 "execution, files_back, files_failed, files_why",
+	 "The last execution was undone: variables, and so many files (null: none, and why)."},
 	{"session.restarted", "session", AUDIT_INFO, 0, "",
 	 "The kernel was restarted: its variables are gone, the box is as it was."},
 	{"session.frozen", "session", AUDIT_INFO, 0, "", "All of the box stands still."},

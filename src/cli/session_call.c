@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "cli/audit.h"
+#include "cli/session_print.h"
 
 enum { OPT_JSON = 1 };
 static const struct cli_option options[] = {
@@ -46,24 +47,27 @@ static int ask(const struct cli_command *command, int argc, char **argv, const c
 static int undo_run(int argc, char **argv)
 {
 	_cleanup_json_ json_t *answer = NULL;
+	char back[SESSION_BACK];
 	int status = ask(&cli_session_undo_command, argc, argv, "session.undo", &answer);
 
 	if (!answer)
 		return status;
-	printf("execution %lld was undone: variables are as before it\n",
-	       (long long)cli_int_at(answer, "undone"));
+	printf("execution %lld was undone: variables%s\n", (long long)cli_int_at(answer, "undone"),
+	       session_print_back(answer, back));
 	return cli_flushed(0);
 }
 
 const struct cli_command cli_session_undo_command = {
 	.name = "session undo",
-	.summary = "take a session's variables back to before the last execution",
+	.summary = "take a session's variables and files back to before the last execution",
 	.usage = "[OPTION...] [SESSION]",
-	.help = "Brings back the state that the interpreter had before the last execution. What "
-		"that wrote to\n"
-		"files, or sent, stays. Where the state was not held (another kernel than "
-		"Python's, threads\n"
-		"that run, --no-rollback), it says why, and nothing is changed.\n"
+	.help = "Brings back the state that the interpreter had before the last execution, and the "
+		"files in the\n"
+		"box's writable places. What it sent stays sent. Where the state was not held "
+		"(another kernel\n"
+		"than Python's, threads that run, --no-rollback), it says why, and nothing is "
+		"changed; where\n"
+		"the files were not kept (docs/sessions.md), only variables go back.\n"
 		"\n"
 		"  pale session undo work\n"
 		"\n" SESSION_HELP "\n"

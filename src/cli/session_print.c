@@ -314,13 +314,41 @@ static const char *what_ended(const json_t *result, char out[static 128])
 	return NULL;
 }
 
+const char *session_print_back(const json_t *result, char *buf)
+{
+	long long back = cli_int_at(result, "files_back"),
+		  failed = cli_int_at(result, "files_failed");
+	char why[400];
+
+	if (!json_is_integer(json_object_get(result, "files_back"))) {
+		const char *text = cli_string_at(result, "files_why");
+
+		snprintf(buf, SESSION_BACK, " are as they were before it, but no files (%s)",
+			 str_escape_into(why, sizeof(why), text, strlen(text)));
+	} else if (failed) {
+		snprintf(buf, SESSION_BACK,
+			 ", and %lld file%s, are as they were before it; %lld could not be brought "
+			 "back",
+			 back, back == 1 ? "" : "s", failed);
+	} else if (back) {
+		snprintf(buf, SESSION_BACK, ", and %lld file%s, are as they were before it", back,
+			 back == 1 ? "" : "s");
+	} else {
+		snprintf(buf, SESSION_BACK, " are as they were before it");
+	}
+	return buf;
+}
+
 /* What it cost, in words. */
-static const char *what_became(const json_t *result)
+static const char *what_became(const json_t *result, char *buf)
 {
 	const char *state = cli_string_at(result, "state");
 
-	if (strcmp(state, "held") == 0)
-		return "variables are as they were before it";
+	if (strcmp(state, "held") == 0) {
+		memcpy(buf, "variables", 10);
+		session_print_back(result, buf + 9);
+		return buf;
+	}
 	if (strcmp(state, "fresh") == 0)
 		return "a fresh interpreter took its place, and variables are gone";
 	if (strcmp(state, "gone") == 0)
@@ -334,7 +362,7 @@ static void print_end(struct session_print *p, const json_t *result)
 		   *state = cli_string_at(result, "state"), *ended,
 		   *on = cli_colour(stderr) ? "\033[33m" : "", *off = *on ? "\033[0m" : "",
 		   *not_armed = cli_string_at(result, "not_armed");
-	char text[128];
+	char text[128], became[SESSION_BACK + 10];
 
 	ended = what_ended(result, text);
 	/* Whoever interrupts it sees that it has ended. */
@@ -342,7 +370,7 @@ static void print_end(struct session_print *p, const json_t *result)
 		ended = NULL;
 	session_print_end_line(p);
 	if (ended) {
-		fprintf(stderr, "%spale: %s: %s", on, ended, what_became(result));
+		fprintf(stderr, "%spale: %s: %s", on, ended, what_became(result, became));
 		if (strcmp(state, "fresh") == 0 && *not_armed) {
 			fputs(" (their state was not held: ", stderr);
 			cli_print_escaped(stderr, not_armed);

@@ -35,5 +35,9 @@ void session_print_event(struct session_print *p, const json_t *event);
 /* How it ended: lines for people on what they could not know, or the result, which is stolen.
  * run: the id of the session's run. The exit status of the execution. */
 int session_print_result(struct session_print *p, json_t *result, const char *run);
+/* A phrase on the files that went back with the variables, for `variables%s`; or that did not. buf:
+ * SESSION_BACK bytes. */
+#define SESSION_BACK 600
+const char *session_print_back(const json_t *result, char *buf);
 /* The exit status that says how an execution ended. */
 int session_status(const json_t *result);

@@ -23,11 +23,13 @@
 
 #define STAGE	  "files"
 #define REQUEST_S 10
+#define LOOK_S	  3 /* of the keeper: an execution waits meanwhile */
+#define BACK_S	  12
 #define IDLE_S	  10
 #define DYING_MAX 8    /* that were killed and hang in the kernel: then there are no more */
 #define END_MS	  1000 /* until a killed one is gone, when the box is over */
 
-enum which { READER, WRITER, WORKERS };
+enum which { READER, WRITER, KEEPER, WORKERS };
 
 struct worker {
 	TAILQ_ENTRY(worker) entry; /* when it is dying */
@@ -93,6 +95,12 @@ static void answer(struct worker *w, const struct inside_answer *a, const char *
 
 	w->busy = false;
 	w->client = NULL;
+	if (w->which == KEEPER) {
+		event_del(w->timer);
+		if (asked)
+			in->config.kept(in->config.arg, &q, a, data, err);
+		return;
+	}
 	event_add(w->timer, &idle);
 	if (client)
 		in->config.done(client, &q, a, data, err);
@@ -123,16 +131,32 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	err_set(&err, PALE_E_SYSTEM, STAGE, ETIMEDOUT, "%s: no answer within %d s",
-		QUOTED(w->q.path), REQUEST_S);
+	if (w->which == KEEPER)
+		err_set(&err, PALE_E_SYSTEM, STAGE, ETIMEDOUT,
+			"what looks after the box's files did not answer within %d s",
+			w->q.op == INSIDE_BACK ? BACK_S : LOOK_S);
+	else
+		err_set(&err, PALE_E_SYSTEM, STAGE, ETIMEDOUT, "%s: no answer within %d s",
+			QUOTED(w->q.path), REQUEST_S);
 	dismiss(w, &err);
 }
 
 /* --- answers -----------------------------------------------------------------------------------
  */
 
+static bool keeper_sensible(const struct inside_request *q, const struct inside_answer *a)
+{
+	return a->error >= 0 && a->error < 4096 && a->why < 4096 &&
+	       a->length <= (q->op == INSIDE_KEEP ? 0 : INSIDE_DATA_MAX) &&
+	       a->count <= INSIDE_CHANGES_MAX && a->count <= a->total && a->back <= a->total &&
+	       a->total <= INT32_MAX && a->failed <= INT32_MAX;
+}
+
 bool inside_sensible(const struct inside_request *q, const struct inside_answer *a)
 {
+	if (q->op >= INSIDE_KEEP)
+		return keeper_sensible(q, a);
+
 	uint32_t most = q->op == INSIDE_LIST   ? INSIDE_DATA_MAX
 			: q->op == INSIDE_STAT ? INSIDE_PATH_MAX
 					       : q->length;
@@ -171,6 +195,9 @@ static int take_answer(struct worker *w, const void *packet, size_t n, struct pa
 	data = take_data(w, &a);
 	if (!data)
 		return err_nomem(err, STAGE);
+	/* The last thing that it does. */
+	if (w->q.op == INSIDE_BACK)
+		dismiss(w, NULL);
 	answer(w, &a, data, NULL);
 	return 0;
 }
@@ -269,6 +296,10 @@ static int clone_it(struct worker *w, int peer)
 		.socket = peer,
 		.memory = w->memory,
 		.parent = getpid(),
+		.keeper = w->which == KEEPER,
+		.memory_group = w->which == KEEPER && in->config.cgroup
+					? cgroup_memory_fd(in->config.cgroup)
+					: -1,
 	};
 
 	w->pid = clone_worker(into, &w->pidfd);
@@ -365,6 +396,41 @@ int inside_ask(struct inside *in, const struct inside_request *q, const void *da
 	}
 	w->busy = true;
 	w->client = client;
+	event_add(w->timer, &limit);
+	return 0;
+}
+
+bool inside_keeps(const struct inside *in)
+{
+	return in->at[KEEPER];
+}
+
+int inside_keep(struct inside *in, const struct inside_request *q, struct pale_err *err)
+{
+	struct timeval limit = {.tv_sec = q->op == INSIDE_BACK ? BACK_S : LOOK_S};
+	struct worker *w;
+	int r = in->ndying >= DYING_MAX
+			? err_set(err, PALE_E_SYSTEM, STAGE, 0,
+				  "%d that looked after the box's files hang in the kernel already",
+				  DYING_MAX)
+		: in->at[KEEPER] ? 0
+				 : start(in, KEEPER, err);
+
+	if (r < 0)
+		return r;
+	w = in->at[KEEPER];
+	/* What it writes counts as the box's from now on, where that can be had; in v1 it joins by
+	 * itself. */
+	if (q->op == INSIDE_BACK && in->config.cgroup)
+		(void)!cgroup_take_beside(in->config.cgroup, w->pid);
+	w->q = *q;
+	r = fd_send_now(w->socket, q, sizeof(*q), NULL, 0);
+	if (r < 0) {
+		err_set(err, PALE_E_SYSTEM, STAGE, -r, "asking what looks after the box's files");
+		dismiss(w, NULL);
+		return -(int)err->code;
+	}
+	w->busy = true;
 	event_add(w->timer, &limit);
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* Files of a running box, for its owner: looked at, read and written by a worker inside
- * (inside_worker.h), asked over a socket.
+ * (inside_worker.h), asked over a socket. And of a session's: what an execution changes, by another
+ * one, the keeper (keeper.h).
  *
  * In the supervisor, in its event loop; nothing here waits. There are two workers, each started
  * when it is first needed and ended when nobody has needed it for a while: one that reads, and one
@@ -23,6 +24,9 @@ struct inside_config {
 	/* A request has ended: data are the answer's (a->length bytes), checked for their
 	 * number only. err, if it is not NULL, says why there is no answer. */
 	void (*done)(void *client, const struct inside_request *q, const struct inside_answer *a,
+		     const char *data, const struct pale_err *err);
+	/* The same from the keeper. */
+	void (*kept)(void *arg, const struct inside_request *q, const struct inside_answer *a,
 		     const char *data, const struct pale_err *err);
 	/* A worker has become free; after done(), also where the client was forgotten. */
 	void (*free)(void *arg);
@@ -48,6 +52,12 @@ bool inside_sensible(const struct inside_request *q, const struct inside_answer 
  * PALE_E_CONFLICT: not while the box is frozen. */
 int inside_ask(struct inside *in, const struct inside_request *q, const void *data, void *client,
 	       struct pale_err *err) _must_check_;
+/* Is there a keeper? One that is asked for something is started; it stays until it has brought
+ * something back, or failed, and what it knew is gone with it. */
+bool inside_keeps(const struct inside *in);
+/* Asks it: not while it is asked. kept() comes, later. */
+int inside_keep(struct inside *in, const struct inside_request *q,
+		struct pale_err *err) _must_check_;
 /* Nobody waits as this client any more; what was asked is done all the same. */
 void inside_forget(struct inside *in, void *client);
 /* The box is about to be frozen, or goes on: a worker in its group would stand with it. */

@@ -21,6 +21,10 @@ enum inside_op {
 	INSIDE_MKDIR,
 	INSIDE_REMOVE,
 	INSIDE_LINK,
+	/* Of a session, to the keeper (keeper.h); without a path: */
+	INSIDE_KEEP, /* remember what there is now */
+	INSIDE_LOOK, /* what has changed since */
+	INSIDE_BACK, /* the same, and bring back what was there; the keeper's last */
 };
 
 enum inside_flag {
@@ -32,6 +36,8 @@ enum inside_flag {
 	INSIDE_PARENTS = 32,   /* MKDIR: what is missing on the way; and it may be there */
 	INSIDE_RECURSIVE = 64, /* REMOVE: a directory with all in it */
 	INSIDE_REPLACE = 128,  /* LINK: one that is there already */
+	INSIDE_SINCE = 512,    /* LOOK: since it was looked last, not since something was kept */
+	INSIDE_NOTHING = 256,  /* LOOK, BACK: when it would have been kept, nothing was there */
 };
 
 struct inside_request {
@@ -40,7 +46,7 @@ struct inside_request {
 	uint32_t length; /* READ, WRITE: bytes; LIST: entries; LINK: of the target, which lies in
 			    the memory file */
 	uint32_t mode;	 /* WRITE, MKDIR: of what is made; at most 0777 */
-	uint64_t offset;
+	uint64_t offset; /* READ, WRITE; KEEP: bytes of contents to be kept at most, 0: none */
 	char path[INSIDE_PATH_MAX];	 /* absolute; ended by a NUL */
 	char after[INSIDE_NAME_MAX + 1]; /* LIST: only names behind this one; "": all */
 };
@@ -62,10 +68,14 @@ struct inside_answer {
 	int32_t error;	 /* an errno; 0: done */
 	uint32_t length; /* bytes in the memory file: READ: contents; STAT: a link's target; LIST:
 			    records; WRITE: bytes written, also of one that failed */
-	uint32_t count;	 /* LIST: records; REMOVE: what was removed, also if it failed then */
+	uint32_t count;	 /* LIST, LOOK, BACK: records; REMOVE: what was removed, also if it failed
+			    then */
 	uint32_t more;	 /* LIST, REMOVE: there is more; READ: it goes on; WRITE, MKDIR: it
 			    was made */
 	struct inside_stat st; /* of what it was; mode 0: not known */
+	uint32_t why;	       /* KEEP, BACK: an errno: why not all is kept; 0: it is */
+	uint32_t total;	       /* LOOK, BACK: changes, also those without a record */
+	uint32_t back, failed; /* BACK: of these, what was brought back, and all that was not */
 };
 
 /* A record of a list; name and target (of a link) follow, without a NUL. */
@@ -74,3 +84,16 @@ struct inside_entry {
 	uint16_t name_len, target_len;
 	uint32_t zero;
 };
+
+/* A record of changes; path (in the box, absolute) follows, without a NUL. */
+enum inside_change_kind { INSIDE_ADDED = 1, INSIDE_CHANGED, INSIDE_DELETED };
+struct inside_change {
+	uint8_t kind; /* enum inside_change_kind */
+	uint8_t zero;
+	uint16_t error; /* BACK: an errno: it was not brought back */
+	uint32_t mode;	/* with the type; as it is, or, of what is deleted, was */
+	uint64_t size;
+	uint32_t path_len;
+	uint32_t zero2;
+};
+#define INSIDE_CHANGES_MAX 1000 /* records of one answer */

@@ -2,9 +2,11 @@
  *
  * A fork of the supervisor that has become the box's user in the box's namespaces, without a
  * capability, under the box's Landlock rules, with a filter of its own, and holds nothing but a
- * socket and a memory file. So that what a path leads to is decided by the kernel, with the rights
- * of the box, in the box's view, whatever the box's processes do to it meanwhile: there is nothing
- * here that they could not do themselves. They neither see this process nor reach it.
+ * socket and a memory file (the keeper of a session also directories, to read: what the box wrote
+ * to its overlays, and what lies under them). So that what a path leads to is decided by the
+ * kernel, with the rights of the box, in the box's view, whatever the box's processes do to it
+ * meanwhile: there is nothing here that they could not do themselves. They neither see this process
+ * nor reach it.
  *
  * Hostile: everything that is looked at. Paths end in regular files and directories, or nowhere:
  * nothing is opened that could make us wait (FIFOs, leases: O_NONBLOCK), act on being opened
@@ -25,16 +27,16 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "confine/cgroup.h"
+#include "files/inside_tree.h"
 #include "files/inside_wire.h"
+#include "files/keeper.h"
 #include "files/worker.h"
 
-#define STAGE	  "files"
-#define TRIES	  64	  /* when the tree is renamed while a path is walked */
-#define REMOVE_US 2000000 /* then the caller is told that there is more */
-#define LIST_US	  5000000
-#define DEPTH_MAX 1000
-#define FIRST_FD  3 /* socket and memory; nothing else is open but what a request opens */
-#define GETDENTS  32768
+#define STAGE	 "files"
+#define LIST_US	 5000000
+#define FIRST_FD 3   /* socket and memory; nothing else is open but what a request opens */
+#define HIGH_FD	 512 /* above all that is kept */
+#define GETDENTS 32768
 
 static int root;       /* of the box */
 static dev_t proc_dev; /* its /proc */
@@ -44,28 +46,9 @@ static bool has_proc;
 /* --- paths -------------------------------------------------------------------------------------
  */
 
-/* A descriptor or a negative errno. EAGAIN: the tree is being renamed, or a lease was broken, which
- * is not waited for. */
-static int open_at(int dir, const char *path, int flags, mode_t mode, uint64_t resolve)
-{
-	struct open_how how = {
-		.flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
-		.mode = flags & O_CREAT ? mode : 0,
-		.resolve = resolve,
-	};
-	long fd = -1;
-
-	for (int i = 0; i < TRIES; i++) {
-		fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
-		if (fd >= 0 || (errno != EAGAIN && errno != EINTR))
-			break;
-	}
-	return fd < 0 ? -errno : (int)fd;
-}
-
 static int open_path(const char *path, int flags, mode_t mode)
 {
-	return open_at(root, path, flags, mode, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+	return tree_open(root, path, flags, mode, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 }
 
 static struct inside_stat stat_of(const struct stat *st)
@@ -256,14 +239,6 @@ static int do_mkdir(struct inside_request *q, struct inside_answer *a)
 /* --- lists -------------------------------------------------------------------------------------
  */
 
-struct dirent_raw {
-	uint64_t ino;
-	int64_t off;
-	uint16_t reclen;
-	uint8_t type;
-	char name[];
-};
-
 /* The names that come first, of a directory of any size: a heap with the last of them on top. */
 static char names[INSIDE_LIST_MAX][INSIDE_NAME_MAX + 1];
 static uint16_t heap[INSIDE_LIST_MAX];
@@ -326,7 +301,7 @@ static bool take_name(const char *name, size_t max)
 
 static int read_names(int fd, const struct inside_request *q, bool *ret_more)
 {
-	_Alignas(struct dirent_raw) static char raw[GETDENTS];
+	_Alignas(struct tree_dirent) static char raw[GETDENTS];
 	uint64_t until = clock_mono_us() + LIST_US;
 
 	nheap = 0;
@@ -338,7 +313,7 @@ static int read_names(int fd, const struct inside_request *q, bool *ret_more)
 		if (n <= 0)
 			return n < 0 ? -errno : 0;
 		for (long at = 0; at < n;) {
-			const struct dirent_raw *d = (const struct dirent_raw *)(raw + at);
+			const struct tree_dirent *d = (const struct tree_dirent *)(raw + at);
 
 			at += d->reclen;
 			if (strcmp(d->name, ".") != 0 && strcmp(d->name, "..") != 0 &&
@@ -406,114 +381,12 @@ static int do_list(const struct inside_request *q, struct inside_answer *a)
 /* --- removing ----------------------------------------------------------------------------------
  */
 
-/* From the top down, each level by its own descriptor: no link that takes a directory's place while
- * we are in it leads anywhere, and no other mount is entered. */
-static struct level {
-	int fd;
-	char name[INSIDE_NAME_MAX + 1];
-} levels[DEPTH_MAX];
-
-static int enter(int dir, const char *name, size_t depth)
-{
-	int fd;
-
-	if (depth == DEPTH_MAX || strlen(name) > INSIDE_NAME_MAX)
-		return -ENAMETOOLONG;
-	fd = open_at(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0,
-		     RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS |
-			     RESOLVE_NO_XDEV);
-	if (fd < 0)
-		return fd == -EXDEV ? -EBUSY : fd;
-	levels[depth].fd = fd;
-	memcpy(levels[depth].name, name, strlen(name) + 1);
-	return 0;
-}
-
-/* What is in it: 0 it is empty, 1 a directory was entered, or a negative errno. */
-static int empty_level(size_t depth, struct inside_answer *a)
-{
-	_Alignas(struct dirent_raw) static char raw[GETDENTS];
-	int fd = levels[depth].fd;
-
-	for (;;) {
-		bool any = false;
-		long n;
-
-		/* What was removed is not listed again, and what comes meanwhile is. */
-		if (lseek(fd, 0, SEEK_SET) < 0)
-			return -errno;
-		n = syscall(SYS_getdents64, fd, raw, sizeof(raw));
-		if (n < 0)
-			return -errno;
-		for (long at = 0; at < n;) {
-			const struct dirent_raw *d = (const struct dirent_raw *)(raw + at);
-			int r;
-
-			at += d->reclen;
-			if (strcmp(d->name, ".") == 0 || strcmp(d->name, "..") == 0)
-				continue;
-			any = true;
-			if (unlinkat(fd, d->name, 0) == 0) {
-				a->count++;
-				continue;
-			}
-			if (errno == ENOENT)
-				continue;
-			if (errno != EISDIR)
-				return -errno;
-			r = enter(fd, d->name, depth + 1);
-			if (r != -ENOENT && r != -ENOTDIR && r != -ELOOP)
-				return r < 0 ? r : 1;
-		}
-		if (!any)
-			return 0;
-	}
-}
-
-static int remove_tree(int parent, const char *name, struct inside_answer *a)
-{
-	uint64_t until = clock_mono_us() + REMOVE_US;
-	size_t depth = 0;
-	int r = enter(parent, name, 0);
-
-	if (r < 0)
-		return r;
-	for (;;) {
-		r = empty_level(depth, a);
-		if (r == 1) {
-			depth++;
-		} else if (r == 0) {
-			int above = depth ? levels[depth - 1].fd : parent;
-
-			if (unlinkat(above, levels[depth].name, AT_REMOVEDIR) == 0) {
-				a->count++;
-			} else if (errno != ENOTEMPTY && errno != ENOENT && errno != ENOTDIR) {
-				/* Not one that was filled, or replaced, again. */
-				r = -errno;
-				break;
-			}
-			close_fd(&levels[depth].fd);
-			if (depth-- == 0)
-				return 0;
-		} else {
-			break;
-		}
-		if (clock_mono_us() > until) {
-			a->more = 1;
-			r = 0;
-			break;
-		}
-	}
-	for (size_t i = 0; i <= depth; i++)
-		close_fd(&levels[i].fd);
-	return r;
-}
-
 static int do_remove(struct inside_request *q, struct inside_answer *a)
 {
 	const char *name;
 	_cleanup_close_ int parent = open_parent(q->path, &name);
 	struct stat st;
+	bool more = false;
 
 	if (parent < 0)
 		return parent;
@@ -521,11 +394,10 @@ static int do_remove(struct inside_request *q, struct inside_answer *a)
 		return -errno;
 	a->st = stat_of(&st);
 	if (S_ISDIR(st.st_mode) && q->flags & INSIDE_RECURSIVE) {
-		int r = remove_tree(parent, name, a);
+		int r = tree_remove(parent, name, 0, &a->count, &more);
 
 		/* It was filled while it was emptied. */
-		if (r == 0 && fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-			a->more = 1;
+		a->more = more || (r == 0 && fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0);
 		return r;
 	}
 	if (unlinkat(parent, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) < 0)
@@ -577,6 +449,9 @@ static int handle(struct inside_request *q, struct inside_answer *a)
 	case INSIDE_MKDIR: return do_mkdir(q, a);
 	case INSIDE_REMOVE: return do_remove(q, a);
 	case INSIDE_LINK: return do_link(q, a);
+	case INSIDE_KEEP:
+	case INSIDE_LOOK:
+	case INSIDE_BACK: break;
 	}
 	return -EINVAL;
 }
@@ -593,25 +468,109 @@ static void offer_first(void)
 		(void)!write(fd, "1000", 4);
 }
 
-/* The numbers of what is kept; all else is closed. */
-static int keep_only(int *socket_fd, int *memory_fd)
+/* The numbers of what is kept, at fds; all else is closed. */
+static int keep_only(int *const *fds, size_t n)
 {
-	int s = fcntl(*socket_fd, F_DUPFD_CLOEXEC, 64), m = fcntl(*memory_fd, F_DUPFD_CLOEXEC, 64);
+	for (size_t i = 0; i < n; i++) {
+		int fd = **(fds + i);
 
-	if (s < 0 || m < 0 || dup3(s, FIRST_FD, O_CLOEXEC) < 0 ||
-	    dup3(m, FIRST_FD + 1, O_CLOEXEC) < 0 || dup2(m, STDIN_FILENO) < 0)
-		return -errno;
+		*fds[i] = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
+		if (fd >= 0 && *fds[i] < 0)
+			return -errno;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (*fds[i] < 0)
+			continue;
+		if (dup3(*fds[i], FIRST_FD + (int)i, O_CLOEXEC) < 0)
+			return -errno;
+		*fds[i] = FIRST_FD + (int)i;
+	}
 	/* Their numbers are taken, so that nothing else becomes one of the three. */
-	if (dup2(STDIN_FILENO, STDOUT_FILENO) < 0 || close_range(FIRST_FD + 2, ~0u, 0) < 0)
+	if (dup2(FIRST_FD + 1, STDIN_FILENO) < 0 || dup2(STDIN_FILENO, STDOUT_FILENO) < 0 ||
+	    close_range(FIRST_FD + (unsigned)n, ~0u, 0) < 0)
 		return -errno;
-	*socket_fd = FIRST_FD;
-	*memory_fd = FIRST_FD + 1;
+	/* Those in between that nobody has. */
+	for (size_t i = 0; i < n; i++)
+		if (*fds[i] < 0)
+			close(FIRST_FD + (int)i);
 	return 0;
+}
+
+/* --- the keeper's places -----------------------------------------------------------------------
+ */
+
+static struct keeper_place places[KEEPER_PLACES];
+static size_t nplaces;
+
+static int add_place(const struct inside_worker *w, const char *path, const char *name, int lower)
+{
+	struct keeper_place *p = &places[nplaces];
+	int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK;
+
+	if (nplaces == KEEPER_PLACES)
+		return -E2BIG;
+	*p = (struct keeper_place){.path = path, .lower_fd = lower};
+	/* It may be somewhere else now: then nothing is brought back there. */
+	p->write_fd = tree_open(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0,
+				RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+	p->scan_fd = name ? tree_open(w->box->data_fd, name, flags, 0, TREE_BENEATH)
+			  : tree_open(AT_FDCWD, path, flags, 0,
+				      RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+	/* Closed to the box's user, and empty to it for good or until the next keeper. */
+	if (p->scan_fd == -EACCES)
+		return 0;
+	if (p->scan_fd < 0)
+		return p->scan_fd;
+	nplaces++;
+	return 0;
+}
+
+static int add_places(const struct inside_worker *w)
+{
+	const struct plan *plan = w->plan;
+	int r = 0;
+
+	for (size_t i = 0; i < plan->noverlays && r == 0; i++) {
+		char name[16];
+
+		if (i >= w->box->nlower || w->box->lower_fds[i] < 0)
+			return -EBADF;
+		snprintf(name, sizeof(name), "u%u", plan->overlays[i].index);
+		r = add_place(w, plan->overlays[i].path, name, w->box->lower_fds[i]);
+	}
+	for (size_t i = 0; i < plan->nsteps && r == 0; i++) {
+		const struct step *s = &plan->steps[i];
+
+		/* The plan's targets are relative to the root, which is where we are. */
+		if (s->type == STEP_WRITABLE || s->type == STEP_TMPFS) {
+			char *path;
+
+			if (asprintf(&path, "/%s", s->target) < 0)
+				return -ENOMEM;
+			r = add_place(w, path, s->type == STEP_WRITABLE ? s->content : NULL, -1);
+		}
+	}
+	return r;
+}
+
+static int enter_box(const struct inside_worker *w, struct pale_err *err)
+{
+	int readable[KEEPER_PLACES + 1];
+	size_t n = 0;
+
+	if (w->keeper) {
+		readable[n++] = w->box->data_fd;
+		for (size_t i = 0; i < w->box->nlower && n < KEEPER_PLACES; i++)
+			readable[n++] = w->box->lower_fds[i];
+	}
+	return isolation_enter(w->box, w->plan, readable, n, err);
 }
 
 static int confine(struct inside_worker *w, struct pale_err *err)
 {
 	const uint64_t most = w->plan->limits.file_size_bytes;
+	static int *fds[3 + 3 * KEEPER_PLACES];
+	size_t n = 0;
 	struct stat st;
 	int r;
 
@@ -619,13 +578,25 @@ static int confine(struct inside_worker *w, struct pale_err *err)
 	r = w->join ? cgroup_join_beside(w->join) : 0;
 	if (r < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot join the box's groups");
-	r = isolation_enter(w->box, w->plan, err);
+	r = enter_box(w, err);
 	if (r < 0)
 		return r;
 	/* Entering the box changed ids, which cleared the signal of our parent's death. */
 	if (getppid() != w->parent)
 		_exit(1);
-	r = keep_only(&w->socket, &w->memory);
+	r = w->keeper ? add_places(w) : 0;
+	if (r < 0)
+		return err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot open the box's places");
+	fds[n++] = &w->socket;
+	fds[n++] = &w->memory;
+	if (w->keeper)
+		fds[n++] = &w->memory_group;
+	for (size_t i = 0; i < nplaces; i++) {
+		fds[n++] = &places[i].scan_fd;
+		fds[n++] = &places[i].write_fd;
+		fds[n++] = &places[i].lower_fd;
+	}
+	r = keep_only(fds, n);
 	if (r < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, -r,
 			       "cannot close what it is not to have");
@@ -645,6 +616,15 @@ static int confine(struct inside_worker *w, struct pale_err *err)
 	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot confine it") : 0;
 }
 
+static int keep_or_bring(const struct inside_worker *w, const struct inside_request *q,
+			 struct inside_answer *a)
+{
+	/* What it writes counts as the box's. */
+	if (q->op == INSIDE_BACK && w->memory_group >= 0)
+		(void)!cgroup_join(&w->memory_group, 1);
+	return keeper_handle(q, a, data);
+}
+
 void inside_worker(const struct inside_worker *given)
 {
 	struct inside_worker w = *given;
@@ -654,13 +634,15 @@ void inside_worker(const struct inside_worker *given)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != w.parent)
 		_exit(1);
-	prctl(PR_SET_NAME, "pale-files");
+	prctl(PR_SET_NAME, w.keeper ? "pale-keeper" : "pale-files");
 	if (confine(&w, &hello.err) < 0) {
 		(void)!write(w.socket, &hello, sizeof(hello));
 		_exit(1);
 	}
 	if (write(w.socket, &hello, sizeof(hello)) != sizeof(hello))
 		_exit(1);
+	if (w.keeper)
+		keeper_begin(places, nplaces);
 	for (;;) {
 		struct inside_answer a = {0};
 		ssize_t n = read(w.socket, &q, sizeof(q));
@@ -669,8 +651,10 @@ void inside_worker(const struct inside_worker *given)
 			continue;
 		if (n != sizeof(q))
 			_exit(0);
-		a.error = -handle(&q, &a);
+		a.error = -(w.keeper ? keep_or_bring(&w, &q, &a) : handle(&q, &a));
 		if (write(w.socket, &a, sizeof(a)) != sizeof(a))
 			_exit(0);
+		if (w.keeper)
+			keeper_after(&q);
 	}
 }

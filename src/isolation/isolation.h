@@ -31,6 +31,8 @@ struct box {
 	int kernel_fd;			    /* our end of the kernel channel, or -1 */
 	int *collect_fds;		    /* plan->ncollect directories */
 	size_t ncollect;
+	int *lower_fds; /* of a session: what lies under each of plan->overlays, O_PATH */
+	size_t nlower;
 	int shm_fd;		  /* /proc/sysvipc/shm of the box, or -1 */
 	int view_fds[VIEW_COUNT]; /* files that the box sees in /proc, for the supervisor to fill;
 				     or -1 */
@@ -118,8 +120,9 @@ int isolation_pause(struct box *box, bool stop, bool exact) _must_check_;
 /* In a forked child of the supervisor: becomes the box's user in its user and mount namespaces,
  * under its Landlock rules, without capabilities; not in its process namespace, so that nothing in
  * it sees or reaches this process. Dies with the supervisor. Descriptors stay open: the caller
- * closes what the box is not to be reached by. */
-int isolation_enter(const struct box *box, const struct plan *plan,
+ * closes what the box is not to be reached by. readable: n directories that the box's rules do not
+ * name and that may be read (-1: none). */
+int isolation_enter(const struct box *box, const struct plan *plan, const int *readable, size_t n,
 		    struct pale_err *err) _must_check_;
 void isolation_kill(struct box *box);
 /* Waits for the first process; everything in its pid namespace is dead when it returns. */

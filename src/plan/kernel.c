@@ -21,18 +21,19 @@ struct plan_kernel {
 	const char *warm_up;
 	bool imports; /* its driver can import modules ahead */
 	bool serves;  /* and fork itself into boxes */
+	bool holds;   /* and hold the state before an execution */
 };
 
 static const struct plan_kernel kernels[] = {
 	[KERNEL_PYTHON] = {"python", "python3", KERNEL_DIR "/python.py", kernel_python, NULL, 0,
-			   "print()", true, true},
+			   "print()", true, true, true},
 	[KERNEL_NODE] = {"node", "node", KERNEL_DIR "/node.js", kernel_node, kernel_host_blob,
-			 sizeof(kernel_host_blob), "console.log()", false, false},
+			 sizeof(kernel_host_blob), "console.log()", false, false, false},
 	[KERNEL_BASH] = {"bash", "bash", KERNEL_DIR "/bash.sh", kernel_bash, kernel_host_blob,
-			 sizeof(kernel_host_blob), ":", false, false},
+			 sizeof(kernel_host_blob), ":", false, false, false},
 	/* Blank code is run, and not counted. */
 	[KERNEL_IPYTHON] = {"ipython", "python3", KERNEL_DIR "/ipython.py", kernel_ipython, NULL, 0,
-			    " ", true, false},
+			    " ", true, false, false},
 };
 
 int kernel_plan(struct plan *p, const struct policy *policy, struct pale_err *err)
@@ -82,6 +83,11 @@ const void *kernel_host(const struct plan_kernel *k, size_t *ret_size)
 bool kernel_serves(const struct plan_kernel *k)
 {
 	return k->serves;
+}
+
+bool kernel_holds(const struct plan_kernel *k)
+{
+	return k->holds;
 }
 
 char **kernel_argv(const struct plan_kernel *k, const char *program, const struct policy *policy,

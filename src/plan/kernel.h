@@ -22,6 +22,8 @@ const char *kernel_driver(const struct plan_kernel *k, const char **ret_path);
 const void *kernel_host(const struct plan_kernel *k, size_t *ret_size);
 /* Can its driver serve forks of itself (isolation/zygote.h)? */
 bool kernel_serves(const struct plan_kernel *k);
+/* Can it hold the state before an execution, and go back to it? */
+bool kernel_holds(const struct plan_kernel *k);
 /* Its arguments, NULL-terminated, for the caller to free; program: the interpreter, as it was
  * found. NULL and err. */
 char **kernel_argv(const struct plan_kernel *k, const char *program, const struct policy *policy,

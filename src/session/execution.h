@@ -29,6 +29,8 @@ struct execution {
 	bool armed;	     /* the state before it can come back */
 	int32_t pid;	     /* in the box: leader of its process group; 0: not started */
 	char why[160];	     /* not armed, although wanted */
+	bool kept;	     /* so can the files */
+	char why_files[160]; /* not kept, although wanted */
 	uint64_t queued_us, started_us, ended_us, cpu_us; /* cpu_us: at the start, then used */
 
 	TAILQ_HEAD(execution_items, execution_item) items;

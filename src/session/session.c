@@ -24,6 +24,7 @@
 #define KEEP	   128		/* executions that are remembered with what they printed */
 #define KEEP_BYTES (128u << 20) /* of it, together */
 #define REMEMBER   4096		/* and that are remembered at all */
+#define LOGGED_MAX 100		/* files that an execution changed, in the log */
 #define BUSY_US	   20000	/* of processor time between two looks: somebody works in the box */
 
 static const char *const cause_outcomes[] = {NULL,  "interrupted", "timeout",
@@ -117,7 +118,8 @@ static void add_note(struct session *s, struct execution *x, const char *text, s
 void session_start_next(struct session *s)
 {
 	struct execution *x;
-	struct pale_err err;
+	char why[160] = "";
+	bool kept = false;
 
 	if (!s->ready || s->running || s->request || s->dead || s->frozen || s->signals ||
 	    !s->nqueued)
@@ -139,7 +141,23 @@ void session_start_next(struct session *s)
 					 "kernel", s->config.kernel, "code",
 					 audit_text(x->code, x->code_len, SIZE_MAX))) < 0)
 		return;
-	s->config.ops->begin(s->config.arg);
+	x->started_us = clock_mono_us();
+	s->beginning = true;
+	if (s->config.ops->begin(s->config.arg, x->rollback, &kept, why) != SESSION_LATER)
+		session_begun(s, kept, why);
+}
+
+void session_begun(struct session *s, bool kept, const char *why)
+{
+	struct execution *x = s->running;
+	struct pale_err err;
+
+	if (!s->beginning || s->dead)
+		return;
+	s->beginning = false;
+	x->kept = kept;
+	if (x->rollback && !kept)
+		snprintf(x->why_files, sizeof(x->why_files), "%s", why);
 	if (s->note[0]) {
 		add_note(s, x, s->note, strlen(s->note));
 		s->note[0] = '\0';
@@ -187,6 +205,7 @@ static void finish(struct session *s, const char *outcome, const char *how, cons
 		   json_t *status)
 {
 	struct execution *x = s->running;
+	bool back = strcmp(kept, "held") == 0;
 	json_t *result;
 
 	clock_stop(&s->timeout);
@@ -206,19 +225,57 @@ static void finish(struct session *s, const char *outcome, const char *how, cons
 			   (json_int_t)((x->started_us - x->queued_us) / 1000), "output_bytes",
 			   (json_int_t)(x->output_bytes[0] + x->output_bytes[1]), "display_bytes",
 			   (json_int_t)x->display_bytes);
-	if (result) {
-		if (x->name[0])
-			json_object_set_new(result, "error", json_string(x->name));
-		s->config.ops->settle(s->config.arg, result);
+	if (x->name[0])
+		json_object_set_new(result, "error", json_string(x->name));
+	if (x->why[0])
+		json_object_set_new(result, "not_armed", json_string(x->why));
+	if (x->why_files[0])
+		json_object_set_new(result, "files_not_kept", json_string(x->why_files));
+	s->result = result;
+	s->beginning = false;
+	s->settling = true;
+	if (s->config.ops->settle(s->config.arg, back, result) != SESSION_LATER || s->dead)
+		session_settled(s, NULL);
+}
+
+/* Of a long list of files the log has the beginning. */
+static json_t *to_log(const json_t *result)
+{
+	json_t *o = json_deep_copy(result), *files = json_object_get(o, "files");
+	size_t n = json_array_size(files);
+
+	if (n <= LOGGED_MAX)
+		return o;
+	for (size_t i = n; i > LOGGED_MAX; i--)
+		json_array_remove(files, i - 1);
+	json_object_set_new(o, "files_more",
+			    json_integer(json_integer_value(json_object_get(result, "files_more")) +
+					 (json_int_t)(n - LOGGED_MAX)));
+	return o;
+}
+
+void session_settled(struct session *s, json_t *files)
+{
+	struct execution *x = s->running;
+	json_t *result = s->result;
+
+	if (!s->settling) {
+		json_decref(files);
+		return;
 	}
+	if (files)
+		json_object_update(result, files);
+	json_decref(files);
+	if (!json_object_get(result, "files"))
+		json_object_set_new(result, "files", json_null());
+	s->settling = false;
+	s->result = NULL;
 	x->result = result;
 	x->state = EXECUTION_DONE;
-	if (x->why[0] && result)
-		json_object_set_new(result, "not_armed", json_string(x->why));
 	session_shorten(x);
 	s->running = NULL;
 	session_touch(s);
-	(void)!s->config.ops->log(s->config.arg, "exec.end", json_deep_copy(result));
+	(void)!s->config.ops->log(s->config.arg, "exec.end", to_log(result));
 	forget_some(s);
 	session_notify(s);
 	session_start_next(s);
@@ -231,7 +288,7 @@ static void take_done(struct session *s, const struct frame *f)
 	const char *outcome, *how = NULL;
 	char number[16];
 
-	if (!x || f->id != x->id)
+	if (!x || f->id != x->id || s->settling)
 		return;
 	if (f->key_len && f->key_len < sizeof(number)) {
 		memcpy(number, f->key, f->key_len);
@@ -307,6 +364,27 @@ static void request_answer(struct session *s, json_t *result, const struct pale_
 	session_start_next(s);
 }
 
+void session_put_back(struct session *s, json_t *files)
+{
+	json_t *o;
+
+	if (!s->undoing) {
+		json_decref(files);
+		return;
+	}
+	s->undoing = false;
+	o = json_pack("{s:I}", "undone", (json_int_t)s->undone);
+	if (files)
+		json_object_update(o, files);
+	json_decref(files);
+	files = json_deep_copy(o);
+	json_object_del(files, "undone");
+	json_object_del(files, "files");
+	json_object_set_new(files, "execution", json_integer((json_int_t)s->undone));
+	(void)!s->config.ops->log(s->config.arg, "session.undone", files);
+	request_answer(s, o, NULL);
+}
+
 static void take_back(struct session *s, const struct frame *f)
 {
 	bool held = frame_key_is(f, "held");
@@ -319,18 +397,20 @@ static void take_back(struct session *s, const struct frame *f)
 		return;
 	}
 	/* One that has not begun yet is run by whoever has come back. */
-	if (s->running && (f->id == s->running->id || s->running->pid)) {
+	if (s->running && !s->settling && (f->id == s->running->id || s->running->pid)) {
 		died(s, f, held);
 		return;
 	}
 	s->undoable = 0;
 	if (s->request == FRAME_UNDO && held) {
-		json_t *o = json_pack("{s:I}", "undone", (json_int_t)undone);
+		json_t *files = NULL;
 
 		snprintf(s->not_armed, sizeof(s->not_armed), "it was undone already");
-		(void)!s->config.ops->log(s->config.arg, "session.undone",
-					  json_pack("{s:I}", "execution", (json_int_t)undone));
-		request_answer(s, o, NULL);
+		clock_stop(&s->grace);
+		s->undoing = true;
+		s->undone = undone;
+		if (s->config.ops->put_back(s->config.arg, &files) != SESSION_LATER)
+			session_put_back(s, files);
 	} else if (s->request == FRAME_RESTART) {
 		snprintf(s->not_armed, sizeof(s->not_armed), "the session was restarted");
 		(void)!s->config.ops->log(s->config.arg, "session.restarted", json_object());
@@ -342,11 +422,11 @@ static void take_back(struct session *s, const struct frame *f)
 			 "pale: the interpreter ended between two executions; %s",
 			 held ? "the state before the last one is back"
 			      : "this is a fresh one: variables are gone, files are there");
-		if (s->running) {
+		if (s->running && !s->settling) {
 			add_note(s, s->running, s->note, strlen(s->note));
 			s->note[0] = '\0';
 		}
-		if (s->request) {
+		if (s->request && !s->undoing) {
 			struct pale_err err;
 
 			err_set(&err, PALE_E_CONFLICT, STAGE, 0, "the interpreter ended meanwhile");
@@ -399,7 +479,7 @@ static void on_grace(evutil_socket_t fd, short what, void *arg)
 void session_end_running(struct session *s, enum cause cause, enum session_escalate escalate,
 			 uint64_t grace_ms)
 {
-	if (s->stage == STAGE_KILLED)
+	if (s->stage == STAGE_KILLED || s->settling)
 		return;
 	if (s->cause == CAUSE_NONE || cause != CAUSE_INTERRUPT)
 		s->cause = cause;
@@ -450,6 +530,9 @@ bool session_memory(struct session *s, bool killed)
 {
 	if (!s->running)
 		return false;
+	/* Its files are being brought back, or looked at: that comes to an end. */
+	if (s->settling)
+		return true;
 	s->cause = CAUSE_MEMORY;
 	s->escalate = ESCALATE_RESTART;
 	/* Of what the kernel killed it may be a child only: then it goes on, and sees that itself.
@@ -500,7 +583,6 @@ void session_warm_up(struct session *s)
 	s->running = x;
 	x->rollback = s->config.rollback;
 	x->state = EXECUTION_RUNNING;
-	s->config.ops->begin(s->config.arg);
 	s->cpu_base_us = s->config.ops->cpu_us(s->config.arg);
 	if (kernel_send(s->kernel,
 			&(struct frame){.kind = FRAME_EXECUTE,
@@ -535,7 +617,7 @@ static void take_started(struct session *s, const struct frame *f)
 	struct execution *x = s->running;
 	struct pale_err err;
 
-	if (!x || f->id != x->id || x->pid)
+	if (!x || f->id != x->id || x->pid || s->beginning || s->settling)
 		return;
 	x->pid = f->value > 1 ? f->value : 0;
 	x->armed = x->rollback && frame_key_is(f, "armed");
@@ -543,13 +625,14 @@ static void take_started(struct session *s, const struct frame *f)
 		str_escape_into(x->why, sizeof(x->why), f->data, f->data_len);
 	/* Said before, not after. */
 	if (execution_add(x,
-			  json_pack("{s:s, s:b, s:s?}", "type", "started", "rollback", x->armed,
-				    "why", x->why[0] ? x->why : NULL),
-			  sizeof(x->why), &err) < 0)
+			  json_pack("{s:s, s:b, s:s?, s:b, s:s?}", "type", "started", "rollback",
+				    x->armed, "why", x->why[0] ? x->why : NULL, "files", x->kept,
+				    "files_why", x->why_files[0] ? x->why_files : NULL),
+			  sizeof(x->why) + sizeof(x->why_files), &err) < 0)
 		fail(s, &err);
 	session_notify(s);
-	if (s->stage == STAGE_SIGNALLED && x->pid)
-		send_signal(s, x->pid, SIGINT);
+	if (s->stage != STAGE_RUNS && x->pid)
+		send_signal(s, x->pid, s->stage == STAGE_KILLED ? SIGKILL : SIGINT);
 }
 
 static void take_reply(struct session *s, const struct frame *f)
@@ -689,6 +772,9 @@ void session_ended(struct session *s, const char *outcome)
 		session_shorten(x);
 	}
 	s->nqueued = 0;
+	s->undoing = false;
+	if (s->settling)
+		session_settled(s, NULL);
 	if (s->running)
 		finish(s, outcome, "destroyed", "gone", NULL);
 	if (s->request) {

@@ -32,10 +32,15 @@ struct session_ops {
 	 * stands() will say so. */
 	int (*freeze)(void *arg, bool freeze, struct pale_err *err);
 	bool (*stands)(void *arg);
-	/* An execution begins, or has ended: adds to its result what was attempted, which files it
-	 * changed. */
-	void (*begin)(void *arg);
-	void (*settle)(void *arg, json_t *result);
+	/* An execution begins; rollback: its files are to be kept. 0, with whether they are, and
+	 * else why not (ret_why: 160 bytes); or SESSION_LATER: session_begun() comes. */
+	int (*begin)(void *arg, bool rollback, bool *ret_kept, char *ret_why);
+	/* It has ended: adds to its result what was attempted, and which files it changed. back:
+	 * and brings these back. 0, or SESSION_LATER: session_settled() comes, with the latter. */
+	int (*settle)(void *arg, bool back, json_t *result);
+	/* Brings back the files of the last one. 0, with what is to be told of it; or
+	 * SESSION_LATER: session_put_back() comes. */
+	int (*put_back)(void *arg, json_t **ret);
 	/* The answer to a client who waits; result is stolen, or NULL and err. */
 	void (*answer)(void *client, json_t *result, const struct pale_err *err);
 	/* The kernel is ready, for the first time. */
@@ -82,6 +87,11 @@ void session_before_print(struct session *s);
 void session_cpu(struct session *s, uint64_t cpu_us);
 /* When a running execution can reach its processor time: 0 if none runs. */
 uint64_t session_cpu_left_us(const struct session *s);
+/* See struct session_ops. What comes when it is not waited for any more is passed over. */
+void session_begun(struct session *s, bool kept, const char *why);
+/* files: keys for the result; stolen. */
+void session_settled(struct session *s, json_t *files);
+void session_put_back(struct session *s, json_t *files);
 /* Its memory was used up. killed: the kernel has ended a process of it; else one has to go. False:
  * nothing runs that could be ended, so the box has to. */
 bool session_memory(struct session *s, bool killed) _must_check_;

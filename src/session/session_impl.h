@@ -39,6 +39,11 @@ struct session {
 	bool escalated;	  /* it took the SIGKILL */
 	unsigned signals; /* on their way: one that comes late would hit the next execution */
 	uint64_t cpu_base_us;
+	bool beginning; /* the running one waits until its files are kept */
+	bool settling;	/* it has ended, and waits until its files were looked at */
+	json_t *result; /* then */
+	bool undoing;	/* variables are back, files not yet */
+	uint32_t undone;
 
 	/* The request under way: UNDO, RESTART, COMPLETE, INSPECT. */
 	uint8_t request;

@@ -330,7 +330,7 @@ int door_files_link(struct door_call *call, json_t **ret, struct pale_err *err)
 /* --- answers -----------------------------------------------------------------------------------
  */
 
-static int put_bytes(json_t *o, const char *key, const char *data, size_t len)
+int door_files_put(json_t *o, const char *key, const char *data, size_t len)
 {
 	_cleanup_free_ char *coded = NULL;
 	char other[32];
@@ -342,7 +342,7 @@ static int put_bytes(json_t *o, const char *key, const char *data, size_t len)
 	return json_object_set_new(o, other, coded ? json_string(coded) : NULL);
 }
 
-static const char *type_name(uint32_t mode)
+const char *door_files_type(uint32_t mode)
 {
 	return S_ISREG(mode)	? "file"
 	       : S_ISDIR(mode)	? "directory"
@@ -361,7 +361,7 @@ static const char *owner(const struct plan *plan, uint32_t id, unsigned ours)
 static json_t *stat_json(const struct plan *plan, const struct inside_stat *st)
 {
 	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:s?, s:s?, s:I}", "type",
-			 type_name(st->mode), "size",
+			 door_files_type(st->mode), "size",
 			 (json_int_t)(st->size > INT64_MAX ? INT64_MAX : st->size), "mode",
 			 (json_int_t)(st->mode & 07777), "mtime_ns", (json_int_t)st->mtime_ns,
 			 "uid", (json_int_t)st->uid, "gid", (json_int_t)st->gid, "user",
@@ -387,8 +387,9 @@ static json_t *list_json(const struct plan *plan, const struct inside_answer *a,
 		    (size_t)(end - at) < (size_t)e.name_len + e.target_len)
 			goto nonsense;
 		o = stat_json(plan, &e.st);
-		if (!o || put_bytes(o, "name", at, e.name_len) < 0 ||
-		    (e.target_len && put_bytes(o, "target", at + e.name_len, e.target_len) < 0) ||
+		if (!o || door_files_put(o, "name", at, e.name_len) < 0 ||
+		    (e.target_len &&
+		     door_files_put(o, "target", at + e.name_len, e.target_len) < 0) ||
 		    json_array_append(list, o) < 0) {
 			json_decref(o);
 			json_decref(list);
@@ -435,7 +436,7 @@ static void refused(const struct inside_request *q, const struct inside_answer *
 	if (a->error == ENXIO && a->st.mode)
 		err_set(err, PALE_E_CONFLICT, STAGE, 0,
 			"cannot %s %s: it is a %s, not a regular file", op_names[q->op],
-			QUOTED(q->path), type_name(a->st.mode));
+			QUOTED(q->path), door_files_type(a->st.mode));
 	else
 		err_set(err, code_of(a->error), STAGE, a->error, "cannot %s %s", op_names[q->op],
 			QUOTED(q->path));
@@ -462,7 +463,7 @@ json_t *door_files_result(const struct plan *plan, const struct inside_request *
 	switch ((enum inside_op)q->op) {
 	case INSIDE_STAT:
 		if (r == 0 && S_ISLNK(a->st.mode))
-			r = put_bytes(o, "target", data, a->length);
+			r = door_files_put(o, "target", data, a->length);
 		break;
 	case INSIDE_LIST:
 		list = list_json(plan, a, data, err);
@@ -488,6 +489,10 @@ json_t *door_files_result(const struct plan *plan, const struct inside_request *
 		r |= json_object_set_new(o, "removed", json_integer(a->count));
 		r |= json_object_set_new(o, "more", json_boolean(a->more));
 		break;
+	/* The keeper's, which nobody asks for at the door. */
+	case INSIDE_KEEP:
+	case INSIDE_LOOK:
+	case INSIDE_BACK: r = -1; break;
 	}
 	if (r == 0)
 		return o;

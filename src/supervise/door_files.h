@@ -14,6 +14,9 @@ int door_files_remove(struct door_call *call, json_t **ret, struct pale_err *err
 /* What a worker's answer comes to, as JSON; NULL, and err: it was refused, or makes no sense. */
 json_t *door_files_result(const struct plan *plan, const struct inside_request *q,
 			  const struct inside_answer *a, const char *data, struct pale_err *err);
+/* Bytes of the box's as JSON, and the name of a file's type. */
+int door_files_put(json_t *o, const char *key, const char *data, size_t len);
+const char *door_files_type(uint32_t mode);
 /* inside_config.done: answers the client. */
 void door_files_done(void *client, const struct inside_request *q, const struct inside_answer *a,
 		     const char *data, const struct pale_err *err);

@@ -131,6 +131,7 @@ static int open_inside(struct run *run, struct pale_err *err)
 		.box = &run->box,
 		.cgroup = run->cgroup,
 		.done = door_files_done,
+		.kept = session_files_kept,
 		.free = files_free,
 		.arg = run,
 	};

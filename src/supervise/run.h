@@ -14,6 +14,7 @@
 #include "supervise/inbound.h"
 #include "supervise/live.h"
 #include "supervise/notify.h"
+#include "supervise/session_files.h"
 #include "supervise/streams.h"
 #include "supervise/supervise.h"
 #include "supervise/terminal.h"
@@ -35,9 +36,10 @@ struct run {
 	struct inbound *inbound; /* where ports are published */
 	struct live *live;	 /* likewise: its rules */
 	struct door *door;
-	struct inside *inside;	  /* with a door: what it reads and writes of the box's files by */
-	struct session *session;  /* where the command is a kernel */
-	json_t *blocked_before;	  /* then: what was blocked before the execution that runs */
+	struct inside *inside;	 /* with a door: what it reads and writes of the box's files by */
+	struct session *session; /* where the command is a kernel */
+	json_t *blocked_before;	 /* then: what was blocked before the execution that runs */
+	struct session_files files;
 	char name[65];		  /* and its name, if that is taken */
 	bool held;		  /* in a pool, and nobody's yet */
 	bool frozen;		  /* or is being */

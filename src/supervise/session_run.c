@@ -70,12 +70,13 @@ static bool stands(void *arg)
 	return freeze_done(arg);
 }
 
-static void begin(void *arg)
+static int begin(void *arg, bool rollback, bool *ret_kept, char *ret_why)
 {
 	struct run *run = arg;
 
 	json_decref(run->blocked_before);
 	run->blocked_before = events_blocked(run->events);
+	return session_files_begin(run, rollback, ret_kept, ret_why);
 }
 
 /* The entry of the earlier list that tells of the same thing: all but its count is equal. */
@@ -101,7 +102,7 @@ static json_int_t count_before(const json_t *before, const json_t *entry)
 	return count;
 }
 
-static void settle(void *arg, json_t *result)
+static int settle(void *arg, bool back, json_t *result)
 {
 	struct run *run = arg;
 	json_t *now = events_blocked(run->events), *list = json_array(), *entry;
@@ -125,6 +126,12 @@ static void settle(void *arg, json_t *result)
 	json_decref(now);
 	json_decref(run->blocked_before);
 	run->blocked_before = NULL;
+	return session_files_settle(run, back, result);
+}
+
+static int put_back(void *arg, json_t **ret)
+{
+	return session_files_back(arg, ret);
 }
 
 static void ready(void *arg)
@@ -230,6 +237,7 @@ int session_open(struct run *run, struct pale_err *err)
 		.stands = stands,
 		.begin = begin,
 		.settle = settle,
+		.put_back = put_back,
 		.answer = door_answer,
 		.ready = ready,
 		.warm = warm,

@@ -558,6 +558,8 @@ static int build(struct run *run, struct pale_err *err)
 		r = supervise_recover(err);
 	if (r >= 0)
 		r = isolation_ready(plan, &run->box, err);
+	if (r == 0 && plan->kernel)
+		session_files_start(run);
 	if (r == 0 && plan->network)
 		r = broker_ready(run->broker, err);
 	if (r == 0)

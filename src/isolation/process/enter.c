@@ -19,7 +19,7 @@
 
 /* The box's own rules. A place that is not where the plan put it any more, because the box moved
  * what was around it, is left out, which allows less. */
-static int lock_paths(const struct plan *plan, struct pale_err *err)
+static int lock_paths(const struct plan *plan, const int *readable, size_t n, struct pale_err *err)
 {
 	_cleanup_landlock_ struct landlock *l = NULL;
 	int r;
@@ -34,10 +34,14 @@ static int lock_paths(const struct plan *plan, struct pale_err *err)
 		if (fd >= 0)
 			r = landlock_allow_path(l, fd, plan->rules[i].access, err);
 	}
+	for (size_t i = 0; r == 0 && i < n; i++)
+		if (readable[i] >= 0)
+			r = landlock_allow_path(l, readable[i], LANDLOCK_READ, err);
 	return r < 0 ? r : landlock_restrict_self(l, err);
 }
 
-int isolation_enter(const struct box *box, const struct plan *plan, struct pale_err *err)
+int isolation_enter(const struct box *box, const struct plan *plan, const int *readable, size_t n,
+		    struct pale_err *err)
 {
 	struct stat want, have;
 	int r;
@@ -54,7 +58,7 @@ int isolation_enter(const struct box *box, const struct plan *plan, struct pale_
 		return err_set(err, PALE_E_SYSTEM, STAGE, 0, "this is not the box's root");
 	r = privileges_drop(plan, err);
 	if (r == 0)
-		r = lock_paths(plan, err);
+		r = lock_paths(plan, readable, n, err);
 	if (r == 0 && prctl(PR_SET_DUMPABLE, 0) < 0)
 		r = err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot forbid dumps");
 	return r;

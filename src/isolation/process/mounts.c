@@ -275,6 +275,25 @@ static int prepare_upper(struct mounts *m, const struct step *s, struct pale_err
 	return r < 0 ? fail(err, s, -r, "cannot prepare the upper directory") : 0;
 }
 
+/* What lies under a session's overlay stays within reach of the supervisor's helper that brings
+ * back what an execution changed there. */
+static int keep_lower(struct mounts *m, const struct step *s, struct pale_err *err)
+{
+	char source[16];
+
+	if (!m->plan->kernel)
+		return 0;
+	snprintf(source, sizeof(source), "s%u", s->index);
+	for (size_t i = 0; i < m->plan->noverlays; i++) {
+		if (m->plan->overlays[i].index != s->index)
+			continue;
+		m->lower_fds[i] = openat(m->scratch, source, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (m->lower_fds[i] < 0)
+			return fail(err, s, errno, "cannot open what lies under it");
+	}
+	return 0;
+}
+
 static int step_overlay(struct mounts *m, const struct step *s, struct pale_err *err)
 {
 	char lower[64], upper[32], work[32], skeleton[16];
@@ -307,7 +326,8 @@ static int step_overlay(struct mounts *m, const struct step *s, struct pale_err 
 			       "needs Linux 5.11, and "
 			       "some file systems cannot lie below one)",
 			       QUOTED(s->target));
-	return attach(s, tree, err);
+	r = attach(s, tree, err);
+	return r < 0 || !writable ? r : keep_lower(m, s, err);
 }
 
 static int step_writable(struct mounts *m, const struct step *s, struct pale_err *err)

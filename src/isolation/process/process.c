@@ -242,6 +242,13 @@ int box_start(const struct start *how, struct box *ret, struct pale_err *err)
 		memset(ret->collect_fds, 0xff, plan->ncollect * sizeof(int));
 		ret->ncollect = plan->ncollect;
 	}
+	if (plan->kernel && plan->noverlays && how->role != BOX_ZYGOTE) {
+		ret->lower_fds = malloc(plan->noverlays * sizeof(int));
+		if (!ret->lower_fds)
+			return err_nomem(err, STAGE);
+		memset(ret->lower_fds, 0xff, plan->noverlays * sizeof(int));
+		ret->nlower = plan->noverlays;
+	}
 
 	setup.peer_fd = ret->control_fd;
 	for (int i = 0; i < 3; i++)
@@ -346,6 +353,10 @@ static int place_fd(struct box *box, const struct setup_packet *p, int fd)
 	case SETUP_FD_COLLECT:
 		if (p->index < box->ncollect)
 			slot = &box->collect_fds[p->index];
+		break;
+	case SETUP_FD_LOWER:
+		if (p->index < box->nlower)
+			slot = &box->lower_fds[p->index];
 		break;
 	}
 	if (!slot || *slot >= 0) {
@@ -510,6 +521,9 @@ void isolation_done(struct box *box)
 	for (size_t i = 0; i < box->ncollect; i++)
 		close_fd(&box->collect_fds[i]);
 	free(box->collect_fds);
+	for (size_t i = 0; i < box->nlower; i++)
+		close_fd(&box->lower_fds[i]);
+	free(box->lower_fds);
 	close_fd(&box->pidfd);
 	close_fd(&box->control_fd);
 	close_fd(&box->listener_fd);

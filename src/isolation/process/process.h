@@ -46,6 +46,7 @@ enum setup_fd {
 	SETUP_FD_SHM,	  /* the list of System V shared memory of the box's own IPC namespace */
 	SETUP_FD_VIEW,	  /* index: enum plan_view */
 	SETUP_FD_COLLECT, /* index: which */
+	SETUP_FD_LOWER,	  /* index: which of the plan's overlays */
 	SETUP_FD_EGRESS,  /* not one, but EGRESS_NSOCKETS */
 };
 
@@ -81,6 +82,7 @@ struct mounts {
 	int data_fd;
 	int agent_fd; /* STEP_SOCKET's */
 	int *collect_fds;
+	int *lower_fds; /* of a session: what lies under each of its overlays */
 };
 int mounts_open_sources(struct mounts *m, struct pale_err *err) _must_check_;
 int mounts_step(struct mounts *m, const struct step *s, size_t at,

@@ -151,6 +151,9 @@ static int set_up_files(const struct setup *s, struct mounts *m, struct helper *
 		r = report(s, SETUP_FD_VIEW, i, m->view_fds[i], err);
 	for (size_t i = 0; r == 0 && i < plan->ncollect && s->role != BOX_ZYGOTE; i++)
 		r = report(s, SETUP_FD_COLLECT, (unsigned)i, m->collect_fds[i], err);
+	for (size_t i = 0; r == 0 && plan->kernel && i < plan->noverlays && s->role != BOX_ZYGOTE;
+	     i++)
+		r = report(s, SETUP_FD_LOWER, (unsigned)i, m->lower_fds[i], err);
 	return r;
 }
 
@@ -332,10 +335,12 @@ static int setup(const struct setup *s, struct pale_err *err)
 	/* Freed by the exec. */
 	m.sources = malloc((plan->nsteps + 1) * sizeof(int));
 	m.collect_fds = malloc((plan->ncollect + 1) * sizeof(int));
-	if (!m.sources || !m.collect_fds)
+	m.lower_fds = malloc((plan->noverlays + 1) * sizeof(int));
+	if (!m.sources || !m.collect_fds || !m.lower_fds)
 		return err_nomem(err, STAGE);
 	memset(m.sources, 0xff, (plan->nsteps + 1) * sizeof(int));
 	memset(m.collect_fds, 0xff, (plan->ncollect + 1) * sizeof(int));
+	memset(m.lower_fds, 0xff, (plan->noverlays + 1) * sizeof(int));
 
 	/* A supervisor that was killed before this line sends no signal: then the control socket
 	 * says so, but only if we do not hold the other end ourselves. */
