@@ -4,9 +4,9 @@
 bench() {
 	local what=start
 	case ${1-} in
-	start | syscalls | egress | session | speculation) what=$1; shift ;;
+	start | syscalls | egress | session | speculation | neighbour | ordinary) what=$1; shift ;;
 	'' | -*) ;;
-	*) die "bench: start, syscalls, egress, session or speculation, not $1" ;;
+	*) die "bench: start, syscalls, egress, session, speculation, neighbour or ordinary, not $1" ;;
 	esac
 	need build bench
 	[ "$what" != ordinary ] || need ordinary
@@ -32,6 +32,11 @@ bench() {
 	fi
 	if [ "$what" = ordinary ]; then
 		/usr/bin/python3 "$top/bench/ordinary/ordinary.py" --pale "$pale" "${user[@]}" "$@"
+		return
+	fi
+	if [ "$what" = neighbour ]; then
+		/usr/bin/python3 "$top/bench/neighbour.py" --pale "$pale" --program "$build/bench/bench-neighbour" \
+			--bombs "$build/attacks/bombs/take_all" "$@"
 		return
 	fi
 	/usr/bin/python3 "$top/bench/bench.py" "$what" --pale "$pale" --programs "$build/bench" \

@@ -383,6 +383,40 @@ uint64_t cgroup_memory_kept(const struct cgroup *g)
 	return used > pages ? used - pages : 0;
 }
 
+void cgroup_weigh(struct cgroup *g, bool low)
+{
+	/* What the kernel gives a new group, and an eighth of it. */
+	if (g->kind != CGROUP_V1)
+		(void)!cgroup_file_write_u64(g->group[0].path, "cpu.weight", low ? 12 : 100);
+	else if (g->of[CGROUP_CPU] >= 0)
+		(void)!cgroup_file_write_u64(g->group[g->of[CGROUP_CPU]].path, "cpu.shares",
+					     low ? 128 : 1024);
+}
+
+size_t cgroup_threads(const struct cgroup *g, pid_t *ret, size_t most)
+{
+	int v1 = g->kind == CGROUP_V1 ? g->of[CGROUP_CPU] : -1;
+	char buf[512], *at = buf, *end;
+	size_t n = 0;
+
+	if (g->kind == CGROUP_V1 && v1 < 0)
+		return 0;
+	if (cgroup_file_read(g->group[v1 < 0 ? 0 : v1].path, v1 < 0 ? "cgroup.threads" : "tasks",
+			     buf, sizeof(buf)) <= 0)
+		return 0;
+	while (n < most) {
+		long tid = strtol(at, &end, 10);
+
+		/* The last may be cut. */
+		if (end == at || *end != '\n')
+			break;
+		if (tid > 0)
+			ret[n++] = (pid_t)tid;
+		at = end;
+	}
+	return n;
+}
+
 uint64_t cgroup_throttled_us(const struct cgroup *g)
 {
 	return g->ops->throttled_us(g);

@@ -121,6 +121,13 @@ void cgroup_drain(struct cgroup *g);
 /* How long processes had to wait because the share of the processors was used up. */
 uint64_t cgroup_throttled_us(const struct cgroup *g);
 
+/* How much it counts beside other groups that want the same processor: little (low), or as much as
+ * any. Where that cannot be set it stays as it is. */
+void cgroup_weigh(struct cgroup *g, bool low);
+
+/* Some of the threads in it, by their numbers here; how many. */
+size_t cgroup_threads(const struct cgroup *g, pid_t *ret, size_t most);
+
 /* Stops everything in it where it stands, or lets it go on. Returns at once: whoever is in the
  * middle of a system call stops when that returns, see cgroup_stands(). Only where it was made with
  * limits.freezer and cgroup_can_freeze() says so. v1: what is frozen does not die by SIGKILL, nor

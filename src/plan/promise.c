@@ -209,7 +209,8 @@ static void add_resources(struct plan *p)
 	    p->limits.cpus_milli == 1000 ? "%s processor's worth" : "%s processors' worth",
 	    num_format_milli(text, p->limits.cpus_milli));
 	if (p->cgroup_limits.cpus_milli) {
-		SAY(it->mechanism, "%s quota; affinity to %u", group(p), p->affinity);
+		SAY(it->mechanism, "%s quota, a low weight while it is busy; affinity to %u",
+		    group(p), p->affinity);
 	} else {
 		SAY(it->mechanism, "affinity to %u processor%s", p->affinity,
 		    p->affinity == 1 ? "" : "s");

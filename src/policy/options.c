@@ -193,7 +193,8 @@ const struct policy_option policy_options[] = {
 	{.key = "limits.cpus", .type = OPTION_MILLI, .offset = P(limits.cpus_milli), .def = "1",
 	 .min = "0.01", .max = "4096", .widens = WIDENS_MORE, .item = ITEM_CPUS, .flag = "cpus",
 	 .doc = "Processors that may be busy at a time; fractions are shares of one. The code sees "
-		"as many.",
+		"as many. While others want them too, a box that keeps them busy gets less than those "
+		"that do not.",
 	 .example = "limits: {cpus: 1.5}", .also = "cores nproc cpu_count"},
 	{.key = "limits.memory", .type = OPTION_SIZE, .offset = P(limits.memory_bytes),
 	 .def = "512MiB", .min = "4MiB", .max = "64TiB", .widens = WIDENS_MORE, .item = ITEM_MEMORY,

@@ -14,6 +14,7 @@
 
 #define STAGE	      "supervise"
 #define LOOK_MAX_MS   500
+#define LOOK_FIRST_MS 260 /* whether it is busy: share.h */
 #define LOOK_MIN_MS   5
 #define LOOK_IDLE_MS  5000
 #define TRIM_AFTER_US 400000 /* a short run needs no tidying */
@@ -23,7 +24,14 @@ static void look_again(struct run *run, uint64_t ms)
 	struct timeval tv = {.tv_sec = (time_t)(ms / 1000),
 			     .tv_usec = (suseconds_t)(ms % 1000) * 1000};
 
+	run->next_look_us = clock_mono_us() + ms * 1000;
 	event_add(run->sample, &tv);
+}
+
+void limits_soon(struct run *run, uint64_t ms)
+{
+	if (run->sample && run->next_look_us > clock_mono_us() + ms * 1000)
+		look_again(run, ms);
 }
 
 static void on_wall(evutil_socket_t fd, short what, void *arg)
@@ -142,6 +150,8 @@ static uint64_t look(struct run *run, bool final)
 
 	check_disk(run);
 	if (look_at_cgroup(run, &g)) {
+		if (!final && !run->frozen)
+			next = share_look(run, g.cpu_us);
 		if (!run->plan->sample_cpu)
 			check_cpu(run, g.cpu_us, final);
 		if (!run->plan->sample_memory && new_kills(run, &g))
@@ -151,7 +161,7 @@ static uint64_t look(struct run *run, bool final)
 				  false);
 	}
 	if (run->usage && !final) {
-		if (usage_sample(run->usage, &now, NULL) == 0)
+		if (usage_sample(run->usage, &now, NULL) == 0 && now.next_sample_ms < next)
 			next = now.next_sample_ms;
 		if (run->plan->sample_cpu)
 			check_cpu(run, now.cpu_us, false);
@@ -237,7 +247,7 @@ int limits_start(struct run *run, struct pale_err *err)
 	const struct policy_limits *limits = &run->plan->limits;
 	struct timeval wall = {.tv_sec = (time_t)(limits->wall_ms / 1000),
 			       .tv_usec = (suseconds_t)(limits->wall_ms % 1000) * 1000};
-	uint64_t first = LOOK_MAX_MS;
+	uint64_t first = LOOK_FIRST_MS;
 	short events = 0;
 	int fd, r = 0;
 
@@ -251,7 +261,8 @@ int limits_start(struct run *run, struct pale_err *err)
 		r = start_sampling(run, err);
 		if (r < 0)
 			return r;
-		first = usage_first_ms(run->usage);
+		if (usage_first_ms(run->usage) < first)
+			first = usage_first_ms(run->usage);
 	}
 	if (limits->cpu_ms / processors(run) < first)
 		first = limits->cpu_ms / processors(run);

@@ -15,6 +15,7 @@
 #include "supervise/live.h"
 #include "supervise/notify.h"
 #include "supervise/session_files.h"
+#include "supervise/share.h"
 #include "supervise/streams.h"
 #include "supervise/supervise.h"
 #include "supervise/terminal.h"
@@ -58,7 +59,9 @@ struct run {
 
 	uint64_t started_us; /* the gate opened */
 	uint64_t processes_refused;
-	uint64_t oom_kills; /* of the cgroup's count, those that were seen */
+	struct share share;
+	uint64_t next_look_us; /* at the limits */
+	uint64_t oom_kills;    /* of the cgroup's count, those that were seen */
 	unsigned interrupts;
 	bool unwanted; /* the caller has asked for the end of it, or is gone */
 	bool decided;  /* the outcome is known; what comes later does not change it */
@@ -91,6 +94,8 @@ int limits_start(struct run *run, struct pale_err *err) _must_check_;
 void limits_memory(struct run *run);
 /* How much the box may take more before its limit; what the kernel can drop is not counted. */
 uint64_t limits_memory_left(struct run *run);
+/* To look again in so many milliseconds, if that is not to happen before. */
+void limits_soon(struct run *run, uint64_t ms);
 /* The last figures, when the box is dead. */
 void limits_finish(struct run *run);
 

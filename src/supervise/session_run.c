@@ -48,8 +48,11 @@ static uint64_t cpu_us(void *arg)
 	uint64_t us;
 
 	if (!run->plan->sample_cpu && run->cgroup && !run->box.reaped &&
-	    cgroup_cpu_us(run->cgroup, &us) == 0)
+	    cgroup_cpu_us(run->cgroup, &us) == 0) {
+		/* An execution begins, or ends: what is idle is looked at seldom. */
+		limits_soon(run, share_look(run, us));
 		return us + broker_cpu_us(run->broker);
+	}
 	if (run->usage && !run->box.reaped && usage_sample(run->usage, &now, NULL) == 0)
 		return now.cpu_us + broker_cpu_us(run->broker);
 	return run->result->cpu_ms * 1000;

@@ -1,0 +1,78 @@
+#!/usr/bin/python3
+"""A box that keeps its processor busy counts little beside others, and as much as any when it does so no more.
+
+usage: test_share.py PALE
+"""
+import os, re, shutil, signal, subprocess, sys, tempfile, time
+
+PALE = os.path.abspath(sys.argv[1])
+number = 0
+
+
+def check(what, ok, detail=''):
+    global number
+    number += 1
+    print(f"{'ok' if ok else 'not ok'} {number} - {what}" + ('' if ok else f'\n# {detail!r}'))
+    sys.stdout.flush()
+
+
+def weight_of(pid):
+    """(its weight, that of an ordinary group) of the group of a process."""
+    for line in open(f'/proc/{pid}/cgroup'):
+        _, controllers, path = line.rstrip('\n').split(':', 2)
+        if 'cpu' in controllers.split(',') and 'pale-' in path:
+            for top in ('/sys/fs/cgroup/cpu', '/sys/fs/cgroup/cpu,cpuacct'):
+                if os.path.exists(f'{top}{path}/cpu.shares'):
+                    return int(open(f'{top}{path}/cpu.shares').read()), 1024
+        if controllers == '' and 'pale-' in path:
+            for top in ('/sys/fs/cgroup', '/sys/fs/cgroup/unified'):
+                for up in (path, os.path.dirname(path)):
+                    if os.path.exists(f'{top}{up}/cpu.weight'):
+                        return int(open(f'{top}{up}/cpu.weight').read()), 100
+    return None
+
+
+def child_of(pid):
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        found = open(f'/proc/{pid}/task/{pid}/children').read().split()
+        if found:
+            return int(found[0])
+        time.sleep(0.01)
+    raise Exception('no box')
+
+
+def within(seconds, condition):
+    until = time.monotonic() + seconds
+    while not (ok := condition()) and time.monotonic() < until:
+        time.sleep(0.02)
+    return ok
+
+
+state = tempfile.mkdtemp(prefix='pale-share.')
+env = {**os.environ, 'PALE_STATE_DIR': state, 'HOME': state}
+box = subprocess.Popen([PALE, 'run', '-q', '--cpu-time', '100s', '--timeout', '100s', '--', 'sh', '-c',
+                        'echo ready; read x; while :; do :; done & read x; kill $!; read x'],
+                       env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+try:
+    box.stdout.readline()
+    inside = child_of(box.pid)
+    seen = weight_of(inside)
+    if seen is None:
+        print('ok 1 - the weight of a box # SKIP no control group of its own for processors here')
+        number = 1
+    else:
+        check('a box begins as any other group', seen[0] == seen[1], seen)
+        time.sleep(0.7)
+        check('and stays so while it does little', weight_of(inside) == seen, weight_of(inside))
+        box.stdin.write('work\n')
+        box.stdin.flush()
+        check('one that is busy counts little', within(20, lambda: weight_of(inside)[0] * 5 < seen[1]), weight_of(inside))
+        box.stdin.write('rest\n')
+        box.stdin.flush()
+        check('until it is so no more', within(40, lambda: weight_of(inside) == seen), weight_of(inside))
+finally:
+    box.stdin.close()
+    box.wait(30)
+    shutil.rmtree(state, ignore_errors=True)
+print(f'1..{number}')
