@@ -40,11 +40,13 @@ const char *audit_dir_path(const struct audit *a);
 
 /* Appends one event: stage is a folder of src/ ("supervise"), event a dotted name ("box.start")
  * that events.c knows. body (an object; its keys are merged into the line) is stolen, also on
- * failure, and may be NULL; it must not have the keys seq, time, run, stage, event, prev. Strings
- * in body must be valid UTF-8: use audit_text() for hostile bytes. A body beyond the event's
- * maximum is cut and marked ("cut": true), except where the table demands the whole (box.start):
- * then it is an error. After a failed write the half-written line is taken back, so that the file
- * stays whole and a later append (box.end) may still succeed. */
+ * failure; NULL is what a body is for which there was no memory, and an error. It must not have the
+ * keys seq, time, run, stage, event, prev. Strings in body must be valid UTF-8: use audit_text()
+ * for hostile bytes. A body beyond the event's maximum is cut and marked ("cut": true), except
+ * where the table demands the whole (box.start): then it is an error. After a failed write the
+ * half-written line is taken back, so that the file stays whole and a later append (box.end) may
+ * still succeed.
+ */
 int audit_append(struct audit *a, const char *stage, const char *event, json_t *body,
 		 struct pale_err *err) _must_check_;
 

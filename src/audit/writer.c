@@ -499,6 +499,8 @@ int audit_append(struct audit *a, const char *stage, const char *event, json_t *
 
 	if (!e)
 		return err_set(err, PALE_E_USAGE, STAGE, 0, "no event is called %s", QUOTED(event));
+	if (!own)
+		return err_nomem(err, STAGE);
 	if (a->broken)
 		return fail(a, EIO, "the audit log could not be written before", err);
 	r = audit_sync_end(a, err);

@@ -2,6 +2,7 @@
  * object in the place of the result. Messages are escaped where they are made. */
 #include "cli.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdarg.h>
 #include <string.h>
@@ -67,6 +68,9 @@ void cli_say(const struct pale_err *err)
 int cli_fail_as(const struct pale_err *err, int status)
 {
 	cli_say(err);
+	if (err->sys == ENOSYS)
+		fprintf(stderr, "pale: this kernel does not have that system call, or a container "
+				"around refuses it; `pale doctor` says what is missing\n");
 	if (wants_json)
 		print_error(err->stage, err->message, status);
 	return status;

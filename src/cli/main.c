@@ -147,8 +147,13 @@ int main(int argc, char **argv)
 {
 	const char *word = argc > 1 ? argv[1] : "";
 
-	if (open_standard_streams() < 0)
+	if (open_standard_streams() < 0) {
+		fprintf(stderr,
+			"pale: cannot open /dev/null for a standard stream that is "
+			"closed: %s\n",
+			strerror(errno));
 		return CLI_EXIT_PALE;
+	}
 
 	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0)
 		return help(cli_commands, argc - 2, argv + 2);

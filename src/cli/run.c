@@ -75,6 +75,9 @@ void cli_print_summary(struct pale_result *r)
 	uint64_t leftover = pale_result_count(r, PALE_COUNT_LEFTOVER);
 	uint64_t refused = pale_result_count(r, PALE_COUNT_REFUSED);
 
+	if (strcmp(pale_result_outcome(r), "destroyed") == 0)
+		fprintf(stderr, "%spale: the box was destroyed: its first process was killed%s\n",
+			on, off);
 	if (pale_result_count(r, PALE_COUNT_LIMITS))
 		fprintf(stderr, "%spale: %s%s\n", on, pale_result_summary(r), off);
 	if (pale_result_count(r, PALE_COUNT_BLOCKED))

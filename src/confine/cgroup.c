@@ -117,6 +117,21 @@ bool cgroup_has_file(const char *dir, const char *file)
 	return n > 0 && (size_t)n < sizeof(path) && access(path, F_OK) == 0;
 }
 
+void cgroup_note(struct cgroup_host *h, int result)
+{
+	if (result < 0 && result != -ENOENT && result != -ENOTDIR && result != -EACCES &&
+	    result != -EPERM && result != -EROFS && result != -EOPNOTSUPP)
+		h->error = -result;
+}
+
+bool cgroup_may(struct cgroup_host *h, const char *path, int mode)
+{
+	int r = access(path, mode) < 0 ? -errno : 0;
+
+	cgroup_note(h, r);
+	return r == 0;
+}
+
 void cgroup_why(struct cgroup_host *h, const char *fmt, ...)
 {
 	size_t used = strlen(h->why);
@@ -187,6 +202,24 @@ static bool id_ok(const char *id)
 	return len > 0 && len <= 48 && !id[len];
 }
 
+/* A process whose end was reported may be a few microseconds from leaving its group (the last step
+ * of its exit, on another processor), and nothing reports that in v1: ask again for 100 ms at most.
+ * A kernel that is out of memory may have some the next time: what stays here stays for ever. */
+static int remove_dir(struct cgroup *g, size_t i, struct pale_err *err)
+{
+	const char *path = g->group[i].path;
+
+	for (int tries = 0; rmdir(path) < 0 && errno != ENOENT; tries++) {
+		if (tries == (errno == EBUSY ? 110 : 20))
+			return err_set(err, PALE_E_SYSTEM, STAGE, errno,
+				       "removing the control group \"%s\"", path);
+		if (errno == EBUSY && tries == 10)
+			(void)!cgroup_kill(g, 1000, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = tries < 10 ? 50000 : 1000000}, NULL);
+	}
+	return 0;
+}
+
 int cgroup_create(const struct cgroup_host *host, const char *id,
 		  const struct cgroup_limits *limits, struct cgroup **ret, struct pale_err *err)
 {
@@ -218,7 +251,7 @@ int cgroup_create(const struct cgroup_host *host, const char *id,
 	if (r < 0) {
 		for (size_t i = 0; i < g->ngroups; i++) {
 			if (g->group[i].made)
-				rmdir(g->group[i].path);
+				(void)!remove_dir(g, i, NULL);
 		}
 		cgroup_free(g);
 		return r;
@@ -579,26 +612,9 @@ int cgroup_destroy(struct cgroup *g, struct pale_err *err)
 
 	if (!g)
 		return 0;
-	for (size_t i = 0; i < g->ngroups; i++) {
-		struct cgroup_dir *d = &g->group[i];
-
-		if (!d->made)
-			continue;
-		/* A process whose end was reported may be a few microseconds from leaving its group
-		 * (the last step of its exit, on another processor), and nothing reports that in
-		 * v1: ask again for 100 ms at most. */
-		for (int tries = 0; rmdir(d->path) < 0 && errno != ENOENT; tries++) {
-			if (errno == EBUSY && tries == 10)
-				(void)!cgroup_kill(g, 1000, NULL);
-			if (errno != EBUSY || tries == 110) {
-				r = err_set(err, PALE_E_SYSTEM, STAGE, errno,
-					    "removing the control group \"%s\"", d->path);
-				break;
-			}
-			nanosleep(&(struct timespec){.tv_nsec = tries < 10 ? 50000 : 1000000},
-				  NULL);
-		}
-	}
+	for (size_t i = 0; i < g->ngroups; i++)
+		if (g->group[i].made && remove_dir(g, i, err) < 0)
+			r = -PALE_E_SYSTEM;
 	cgroup_free(g);
 	return r;
 }

@@ -38,6 +38,8 @@ struct cgroup_host {
 	char v1[CGROUP_V1_COUNT]
 	       [256];  /* v1: the same, for each controller; "" where there is none */
 	char why[400]; /* why something is missing, and the remedy; empty if all is there */
+	int error;     /* the errno of what could not even be looked at, or 0: then nothing of the
+			* above is known, and a box must not be made with less because of it */
 };
 
 /* What this process can make, by looking only (nothing is created); under 100 us. */

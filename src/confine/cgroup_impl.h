@@ -111,6 +111,10 @@ int cgroup_file_u64(const char *dir, const char *file, uint64_t *ret);
 uint64_t cgroup_key(const char *text, const char *key);
 bool cgroup_word(const char *text, const char *word);
 bool cgroup_has_file(const char *dir, const char *file);
+/* For the probe: access(), where a failure that does not say that it is not there, or not for us,
+ * goes into h->error; and the same for the result of another call. */
+bool cgroup_may(struct cgroup_host *h, const char *path, int mode);
+void cgroup_note(struct cgroup_host *h, int result);
 /* Makes one directory of g; the errors name the path. */
 int cgroup_dir_make(struct cgroup *g, const char *base, const char *name, struct pale_err *err);
 int cgroup_limit_failed(const char *dir, const char *file, int r, struct pale_err *err);

@@ -214,20 +214,22 @@ void cgroup_probe_at(const struct cgroup_source *src, struct cgroup_host *ret)
 	memset(ret, 0, sizeof(*ret));
 	if (!places) {
 		cgroup_why(ret, "out of memory");
+		cgroup_note(ret, -ENOMEM);
 		return;
 	}
 	int r = cgroup_places_read(src, places);
 
 	if (r < 0) {
 		cgroup_why(ret, "%s cannot be read (%s)", src->self_cgroup, strerror(-r));
+		cgroup_note(ret, r);
 		return;
 	}
 	/* A host may mount both; the controllers are where the processes are limited. */
 	char controllers[256] = "";
 
 	if (places->v2.dir[0] && !places->v1[CGROUP_MEMORY].listed)
-		(void)!cgroup_file_read(places->v2.dir, "cgroup.controllers", controllers,
-					sizeof(controllers));
+		cgroup_note(ret, (int)cgroup_file_read(places->v2.dir, "cgroup.controllers",
+						       controllers, sizeof(controllers)));
 	bool any_v1 = false;
 
 	for (int c = 0; c < CGROUP_V1_COUNT; c++)

@@ -64,13 +64,13 @@ static bool where_path(const struct where *w, const char *given, uid_t uid, char
 	       snprintf(ret, size, "%s%s", dir, w->path) < (int)size;
 }
 
-static bool reachable(const struct cgroup_source *src)
+static bool reachable(const struct cgroup_source *src, struct cgroup_host *h)
 {
 	char path[256];
 
 	for (size_t i = 0; i < ARRAY_SIZE(wheres); i++) {
 		if (where_path(&wheres[i], src->runtime_dir, src->uid, path, sizeof(path)) &&
-		    access(path, W_OK) == 0)
+		    cgroup_may(h, path, W_OK))
 			return true;
 	}
 	return false;
@@ -83,7 +83,7 @@ void cgroup_systemd_probe(const struct cgroup_source *src, const struct cgroup_p
 	char manager[PATH_MAX], text[256] = "";
 	int n;
 
-	if (!reachable(src)) {
+	if (!reachable(src, ret)) {
 		if (src->uid == 0)
 			cgroup_why(ret, "systemd does not answer on /run/dbus/system_bus_socket or "
 					"/run/systemd/private");

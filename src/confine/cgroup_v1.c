@@ -14,17 +14,21 @@
 #define STAGE	  "confine"
 #define PERIOD_US 100000 /* the kernel's default; not written, to save the call */
 
-static bool no_swap(const char *swaps)
+static bool no_swap(const char *swaps, struct cgroup_host *h)
 {
 	char buf[512];
 	_cleanup_close_ int fd = open(swaps, O_RDONLY | O_CLOEXEC);
 
-	if (fd < 0)
+	if (fd < 0) {
+		cgroup_note(h, -errno);
 		return errno == ENOENT;
+	}
 	ssize_t n = read(fd, buf, sizeof(buf) - 1);
 
-	if (n < 0)
+	if (n < 0) {
+		cgroup_note(h, -errno);
 		return false;
+	}
 	buf[n] = '\0';
 	/* A heading, and a line for each. */
 	const char *end = strchr(buf, '\n');
@@ -43,7 +47,7 @@ void cgroup_v1_probe(const struct cgroup_source *src, const struct cgroup_places
 		const struct cgroup_place *p = &places->v1[c];
 
 		/* No limit is kept by it: where it is missing, signals do. */
-		if (c == CGROUP_FREEZER && (!p->dir[0] || access(p->dir, W_OK) < 0))
+		if (c == CGROUP_FREEZER && (!p->dir[0] || !cgroup_may(ret, p->dir, W_OK)))
 			continue;
 		if (!p->dir[0]) {
 			if (c == CGROUP_MEMORY && !p->listed)
@@ -54,7 +58,7 @@ void cgroup_v1_probe(const struct cgroup_source *src, const struct cgroup_places
 					   "the %s controller is not mounted: mount -t cgroup -o "
 					   "%s cgroup /sys/fs/cgroup/%s",
 					   names[c], names[c], names[c]);
-		} else if (access(p->dir, W_OK) < 0) {
+		} else if (!cgroup_may(ret, p->dir, W_OK)) {
 			not_writable = p->dir;
 		} else {
 			size_t len = strlen(p->dir);
@@ -86,7 +90,7 @@ void cgroup_v1_probe(const struct cgroup_source *src, const struct cgroup_places
 	ret->freeze = have[CGROUP_FREEZER];
 	ret->swap = have[CGROUP_MEMORY] &&
 		    (cgroup_has_file(ret->v1[CGROUP_MEMORY], "memory.memsw.limit_in_bytes") ||
-		     no_swap(src->swaps));
+		     no_swap(src->swaps, ret));
 	if (have[CGROUP_MEMORY] && !ret->swap)
 		cgroup_why(ret, "swap is not accounted: boot with swapaccount=1");
 	if (ret->memory || ret->pids || ret->cpu || ret->cputime)

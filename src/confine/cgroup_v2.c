@@ -46,7 +46,7 @@ static bool alone_in(const char *dir)
 	       strcmp(buf, self) == 0;
 }
 
-static bool writable(const char *dir)
+static bool writable(struct cgroup_host *h, const char *dir)
 {
 	static const char *const files[] = {"", "/cgroup.procs", "/cgroup.subtree_control"};
 	char path[PATH_MAX];
@@ -54,7 +54,7 @@ static bool writable(const char *dir)
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		int n = snprintf(path, sizeof(path), "%s%s", dir, files[i]);
 
-		if (n < 0 || (size_t)n >= sizeof(path) || access(path, W_OK) < 0)
+		if (n < 0 || (size_t)n >= sizeof(path) || !cgroup_may(h, path, W_OK))
 			return false;
 	}
 	return true;
@@ -160,7 +160,7 @@ void cgroup_v2_probe(const struct cgroup_source *src, const struct cgroup_places
 		bool real_root = top && !cgroup_has_file(dir, "cgroup.events");
 		bool vacant = real_root || empty_file(dir, "cgroup.procs");
 
-		if (!writable(dir)) {
+		if (!writable(ret, dir)) {
 			if (!reason[0])
 				snprintf(reason, sizeof(reason), "\"%.120s\" is not writable", dir);
 			break;

@@ -142,12 +142,8 @@ int netlink_batch(int protocol, const void *data, size_t len, unsigned last, uns
 int netlink_all_local(const char *own4, const char *own6, bool ipv6, struct pale_err *err)
 {
 	static const char *const what[] = {
-		"",
-		"bring up loopback",
-		"add its IPv4 address",
-		"add its IPv4 route",
-		"add its IPv6 address",
-		"add its IPv6 route",
+		"make addresses and routes", "bring up loopback",    "add its IPv4 address",
+		"add its IPv4 route",	     "add its IPv6 address", "add its IPv6 route",
 	};
 	struct batch b = {0};
 	struct in_addr a4;

@@ -139,12 +139,14 @@ int userns_swapped(unsigned base, uid_t our_uid, uid_t their_uid, gid_t our_gid,
 	int hold[2], r;
 	long pid;
 
+	swapped_map(&uids, base, our_uid, their_uid);
+	swapped_map(&gids, base, our_gid, their_gid);
+	if (uids.failed || gids.failed)
+		return err_nomem(err, STAGE);
 	if (pipe2(hold, O_CLOEXEC) < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot make a pipe");
 	hold_read = hold[0];
 	hold_write = hold[1];
-	swapped_map(&uids, base, our_uid, their_uid);
-	swapped_map(&gids, base, our_gid, their_gid);
 	pid = syscall(SYS_clone3, &args, sizeof(args));
 	if (pid < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno,

@@ -66,35 +66,51 @@ static void hear(struct init_message *m)
 		_exit(1);
 }
 
+/* The command cannot be started, for what errno says. */
+static _Noreturn void refuse(void)
+{
+	struct init_message m = {.kind = INIT_EXEC_FAILED, .value = errno};
+
+	tell(&m, 0);
+	_exit(m.value == ENOENT ? 127 : 126);
+}
+
 /* Everything but the exec is done before the gate opens. */
 static void run_command(const char *program, char **argv, bool tty, const sigset_t *nothing,
 			int gate, int kernel_fd, int program_fd)
 {
-	struct init_message m = {.kind = INIT_EXEC_FAILED};
 	char open;
 
 	sigprocmask(SIG_SETMASK, nothing, NULL);
-	setsid();
+	if (setsid() < 0)
+		refuse();
 	if (tty)
 		ioctl(STDIN_FILENO, TIOCSCTTY, 0);
+	errno = EIO;
 	if (read(gate, &open, 1) != 1)
-		_exit(1);
+		refuse();
 	if (kernel_fd >= 0) {
+		int control = fcntl(control_fd, F_DUPFD, INIT_KERNEL_FD + 1);
+
 		/* These two make room: the number is another's. */
-		control_fd = fcntl(control_fd, F_DUPFD, INIT_KERNEL_FD + 1);
-		program_fd = program_fd < 0 ? -1 : fcntl(program_fd, F_DUPFD, INIT_KERNEL_FD + 1);
-		if (kernel_fd != INIT_KERNEL_FD)
-			dup2(kernel_fd, INIT_KERNEL_FD);
+		if (control < 0)
+			refuse();
+		control_fd = control;
+		if (program_fd >= 0 &&
+		    (program_fd = fcntl(program_fd, F_DUPFD, INIT_KERNEL_FD + 1)) < 0)
+			refuse();
+		if (kernel_fd != INIT_KERNEL_FD && dup2(kernel_fd, INIT_KERNEL_FD) < 0)
+			refuse();
 	}
-	syscall(SYS_close_range, kernel_fd < 0 ? 3U : INIT_KERNEL_FD + 1U, UINT_MAX,
-		CLOSE_RANGE_CLOEXEC_FLAG);
+	/* Or it would have the supervisor's ear. */
+	if (syscall(SYS_close_range, kernel_fd < 0 ? 3U : INIT_KERNEL_FD + 1U, UINT_MAX,
+		    CLOSE_RANGE_CLOEXEC_FLAG) < 0)
+		refuse();
 	if (program_fd >= 0)
 		syscall(SYS_execveat, program_fd, "", argv, environ, AT_EMPTY_PATH);
 	else
 		execv(program, argv);
-	m.value = errno;
-	tell(&m, 0);
-	_exit(m.value == ENOENT ? 127 : 126);
+	refuse();
 }
 
 /* One query: its name goes to the supervisor, and the answer is NXDOMAIN, at once. */
@@ -252,8 +268,8 @@ static void reap(int signal_fd, pid_t command)
 
 	/* Some, not all: who never stops sending us signals would keep us from our work. */
 	(void)!read(signal_fd, info, sizeof(info));
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		if (pid == command)
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0 || (pid < 0 && errno == EINTR))
+		if (pid > 0 && pid == command)
 			finish(status);
 }
 
@@ -361,8 +377,7 @@ int main(int argc, char **argv)
 	pid_t command = 0;
 	bool tty, starts = argc > 3;
 
-	prctl(PR_SET_DUMPABLE, 0);
-	if (argc < 2 || argc == 3)
+	if (prctl(PR_SET_DUMPABLE, 0) < 0 || argc < 2 || argc == 3)
 		return 1;
 	control_fd = next_number(&argv[1]);
 	dns_fd = next_number(&argv[1]);

@@ -41,6 +41,8 @@ static json_t *step_json(const struct step *s)
 		json_object_set_new(o, "nested", json_true());
 	if (s->swap_owner)
 		json_object_set_new(o, "swap_owner", json_true());
+	if (s->readonly)
+		json_object_set_new(o, "readonly", json_true());
 	return o;
 }
 

@@ -17,17 +17,34 @@
 #define STAGE "plan"
 
 /* The whole id range is mapped into this user namespace only on the host itself, or in a container
- * that was given one; there alone are root's privileges what the backend needs of them. */
-static bool has_id_range(void)
+ * that was given one; there alone are root's privileges what the backend needs of them. Without an
+ * answer there is no box: it would have root's id. */
+static int has_id_range(bool *ret, struct pale_err *err)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT(4096);
 	_cleanup_close_ int fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
 	unsigned inside, outside, count;
+	int r = fd < 0 ? -errno : buf_read_fd(&text, fd);
 
-	if (fd < 0 || buf_read_fd(&text, fd) < 0 || !text.data)
-		return false;
-	return sscanf(text.data, "%u %u %u", &inside, &outside, &count) == 3 && inside == 0 &&
+	if (r < 0 || !text.data)
+		return err_set(err, PALE_E_HOST, STAGE, r < 0 ? -r : 0,
+			       "cannot read /proc/self/uid_map%s",
+			       r == -ENOENT ? "; mount /proc: mount -t proc proc /proc" : "");
+	*ret = sscanf(text.data, "%u %u %u", &inside, &outside, &count) == 3 && inside == 0 &&
 	       count == UINT32_MAX;
+	return 0;
+}
+
+/* The kernel's settings belong to the host's root. Who has that id can write them without any
+ * capability, through any /proc, also in a user namespace that maps little more than it. */
+static int owns_settings(bool *ret, struct pale_err *err)
+{
+	struct stat st;
+
+	if (stat("/proc/sys", &st) < 0)
+		return err_set(err, PALE_E_HOST, STAGE, errno, "cannot look at /proc/sys");
+	*ret = st.st_uid == geteuid();
+	return 0;
 }
 
 static bool read_number(const char *path, uint64_t *ret)
@@ -59,7 +76,14 @@ int host_probe(struct host *ret, struct pale_err *err)
 		return err_set(err, PALE_E_HOST, STAGE, 0,
 			       "Linux %s is too old: Pale needs 5.12 (mount_setattr) or later",
 			       ret->release);
-	ret->root = ret->uid == 0 && has_id_range();
+	if (ret->uid == 0) {
+		int r = has_id_range(&ret->root, err);
+
+		if (r == 0 && !ret->root)
+			r = owns_settings(&ret->owns_settings, err);
+		if (r < 0)
+			return r;
+	}
 	ret->merged_usr = lstat("/bin", &st) == 0 && S_ISLNK(st.st_mode);
 	CPU_ZERO(&cpus);
 	ret->processors =
@@ -68,6 +92,10 @@ int host_probe(struct host *ret, struct pale_err *err)
 	ret->listener = prctl(PR_GET_SECCOMP) == 0 || seccomp_can_listen();
 	ret->attach = !read_number("/proc/sys/kernel/yama/ptrace_scope", &yama) || yama < 3;
 	cgroup_probe(&ret->cgroup);
+	/* A box with less than this host can do, because of a moment in which it could not. */
+	if (ret->cgroup.error)
+		return err_set(err, PALE_E_SYSTEM, STAGE, ret->cgroup.error,
+			       "cannot look for control groups");
 	landlock_probe(&ret->landlock);
 	return 0;
 }

@@ -15,6 +15,7 @@ struct host {
 	bool root;	 /* has what it takes to map a range of ids and to make idmapped mounts */
 	unsigned kernel; /* 6.18 is 618 */
 	char release[65];
+	bool owns_settings; /* not root, but the files in /proc/sys are its own */
 	struct cgroup_host cgroup;
 	struct landlock_host landlock;
 	bool merged_usr; /* /bin, /lib, ... are links into /usr */

@@ -616,9 +616,13 @@ static int emit_dev(struct layout *l, struct pale_err *err)
 static int emit_proc(struct layout *l, struct pale_err *err)
 {
 	int r = make_dir(l, "/proc", err);
+	struct step *s = r < 0 ? NULL : plan_add_step(l->plan, STEP_PROC, NULL, "/proc", NULL);
 
-	if (r == 0 && !plan_add_step(l->plan, STEP_PROC, NULL, "/proc", NULL))
+	if (r == 0 && !s)
 		r = err_nomem(err, STAGE);
+	/* For the host's root by another name: core_pattern alone would be a way out. */
+	if (s)
+		s->readonly = l->plan->host.owns_settings;
 	return r;
 }
 
@@ -653,9 +657,10 @@ static int emit_views(struct layout *l, struct pale_err *err)
 			return err_nomem(err, STAGE);
 		s->index = i;
 	}
-	/* It names the keys of the caller, whose user the box's is. */
+	/* It names the keys of the caller, whose user the box's is; a kernel without keys has none.
+	 */
 	if (r == 0 && !p->user_range && p->profile != PROFILE_NESTED &&
-	    access("/proc/keys", F_OK) == 0 &&
+	    (access("/proc/keys", F_OK) == 0 || errno != ENOENT) &&
 	    !plan_add_step(p, STEP_HIDE, NULL, "/proc/keys", NULL))
 		return err_nomem(err, STAGE);
 	return r;

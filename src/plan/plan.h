@@ -76,6 +76,7 @@ struct step {
 	bool is_file;
 	bool nested;	 /* target lies in a mounted host directory: resolve it without links */
 	bool swap_owner; /* root: the source's owner appears as the box's user */
+	bool readonly;	 /* STEP_PROC: nothing in it can be written to */
 	bool real; /* the source's path had no link when the plan was made, and may have none */
 	bool of_policy; /* a place of the policy's files: what is in it is no toolchain's */
 };

@@ -45,7 +45,9 @@ static _Noreturn void keep(int wait_fd, int thaw_fd, const char *text)
 	thaw_fd = fcntl(thaw_fd, F_DUPFD_CLOEXEC, 64);
 	if (dup2(wait_fd, STDIN_FILENO) < 0 || dup2(thaw_fd, STDOUT_FILENO) < 0)
 		_exit(1);
-	close_range(STDERR_FILENO, ~0u, 0);
+	/* What it kept would stay open for as long as it waits. */
+	if (close_range(STDERR_FILENO, ~0u, 0) < 0)
+		_exit(1);
 	while (read(STDIN_FILENO, &byte, 1) < 0 && errno == EINTR)
 		;
 	(void)!write(STDOUT_FILENO, text, strlen(text));

@@ -305,7 +305,9 @@ static _Noreturn void keep(struct publish *p, int wait_fd)
 	}
 	close(STDOUT_FILENO);
 	close(STDERR_FILENO);
-	close_range((unsigned)next, ~0u, 0);
+	/* What it kept would stay open for as long as it waits. */
+	if (close_range((unsigned)next, ~0u, 0) < 0)
+		_exit(1);
 	while (read(STDIN_FILENO, &byte, 1) < 0 && errno == EINTR)
 		;
 	for (size_t i = 0; i < p->n; i++)

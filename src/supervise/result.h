@@ -53,7 +53,7 @@ struct result {
 	uint64_t disk_bytes, disk_inodes;
 	uint64_t leftover;     /* processes still alive when the main one ended; killed */
 	uint64_t refused;      /* parts of what was to be collected that were not */
-	bool lost;	       /* something could not be collected or captured at all */
+	bool lost;	       /* something could not be collected, captured or passed on at all */
 	json_t *best_effort;   /* array: what is weaker than asked, and the policy let it be */
 	json_t *blocked;       /* array: what was attempted and refused, with counts */
 	json_t *network;       /* object: what of the network was used; NULL: there was none */

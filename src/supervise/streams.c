@@ -38,7 +38,8 @@ struct pump {
 struct streams {
 	struct streams_config c;
 	struct pump *pumps[3]; /* in, out, err; NULL: none */
-	bool box_ended, failed;
+	bool box_ended;
+	int error; /* why output was lost, the first time; 0: it was not */
 	bool tty;
 };
 
@@ -50,6 +51,14 @@ static void pump_close_from(struct pump *p)
 	if (p != p->streams->pumps[0])
 		close_fd(&p->from);
 	p->from = -1;
+}
+
+/* A reader who has gone wants no more. */
+static void note_error(struct pump *p, int error)
+{
+	if (p != p->streams->pumps[0] && error != EPIPE && error != ECONNRESET &&
+	    !p->streams->error)
+		p->streams->error = error;
 }
 
 static void pump_end(struct pump *p)
@@ -93,6 +102,8 @@ static int pump_write(struct pump *p)
 		}
 		if (n < 0 && errno == EINTR)
 			continue;
+		if (n < 0 && errno != EAGAIN)
+			note_error(p, errno);
 		if (n < 0)
 			return errno == EAGAIN ? 1 : -errno;
 		p->at += (size_t)n;
@@ -137,13 +148,14 @@ static int pump_read(struct pump *p)
 	if (n < 0 && errno == EAGAIN)
 		return p->streams->box_ended && p != p->streams->pumps[0] ? -1 : 0;
 	/* A pty's master says EIO when the last slave is closed. */
+	if (n < 0 && !(p->streams->tty && errno == EIO))
+		note_error(p, errno);
 	if (n <= 0)
 		return -1;
 	p->len = (size_t)n;
 	p->at = 0;
-	if (p != p->streams->pumps[0] &&
-	    p->streams->c.data(p->streams->c.arg, p->stream, p->data, p->len) != 0)
-		p->streams->failed = true;
+	if (p != p->streams->pumps[0])
+		p->streams->c.data(p->streams->c.arg, p->stream, p->data, p->len);
 	return 1;
 }
 
@@ -190,10 +202,10 @@ static struct sink sink_for(int fd)
 {
 	struct sink s = {.fd = fd};
 	char path[48];
-	struct stat st;
+	struct stat st = {0};
 	int own;
 
-	if (fd < 0 || fstat(fd, &st) < 0) {
+	if (fd < 0 || (fstat(fd, &st) < 0 && errno == EBADF)) {
 		s.fd = -1;
 		return s;
 	}
@@ -242,6 +254,15 @@ static int pump_new(struct streams *s, int n, int from, struct sink to, struct p
 	return 0;
 }
 
+/* A read that waits would stop the supervisor, and with it every limit. */
+static int no_waiting(int fd, struct pale_err *err)
+{
+	int r = fd_set_nonblock(fd, true);
+
+	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot set up the box's streams")
+		     : 0;
+}
+
 int streams_new(const struct streams_config *c, struct streams **ret, struct pale_err *err)
 {
 	struct streams *s = calloc(1, sizeof(*s));
@@ -256,17 +277,22 @@ int streams_new(const struct streams_config *c, struct streams **ret, struct pal
 		int in = fcntl(box->tty_fd, F_DUPFD_CLOEXEC, 3);
 
 		s->tty = true;
-		fd_set_nonblock(box->tty_fd, true);
-		r = pump_new(s, 1, take_fd(&box->tty_fd), sink_for(c->out), err);
+		r = no_waiting(box->tty_fd, err);
+		if (r == 0)
+			r = pump_new(s, 1, take_fd(&box->tty_fd), sink_for(c->out), err);
 		if (r == 0 && c->in >= 0 && in >= 0)
 			r = pump_new(s, 0, c->in, (struct sink){.fd = in, .own = true}, err);
 		else
 			close_fd(&in);
 		return r;
 	}
-	fd_set_nonblock(box->stdin_fd, true);
-	fd_set_nonblock(box->stdout_fd, true);
-	fd_set_nonblock(box->stderr_fd, true);
+	r = no_waiting(box->stdin_fd, err);
+	if (r == 0)
+		r = no_waiting(box->stdout_fd, err);
+	if (r == 0)
+		r = no_waiting(box->stderr_fd, err);
+	if (r < 0)
+		return r;
 	if (c->in >= 0)
 		r = pump_new(s, 0, c->in, (struct sink){.fd = take_fd(&box->stdin_fd), .own = true},
 			     err);
@@ -315,6 +341,11 @@ void streams_box_ended(struct streams *s)
 bool streams_done(const struct streams *s)
 {
 	return (!s->pumps[1] || s->pumps[1]->ended) && (!s->pumps[2] || s->pumps[2]->ended);
+}
+
+int streams_error(const struct streams *s)
+{
+	return s ? s->error : 0;
 }
 
 void streams_abandon(struct streams *s)

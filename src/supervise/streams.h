@@ -15,8 +15,8 @@
 struct event_base;
 struct streams;
 
-/* Everything that the box prints, as it comes; not 0 to end the box (then err is set). */
-typedef int streams_data(void *arg, enum output_stream stream, const char *data, size_t len);
+/* Everything that the box prints, as it comes. */
+typedef void streams_data(void *arg, enum output_stream stream, const char *data, size_t len);
 /* Something moved on: both streams may have come to their end. */
 typedef void streams_progress(void *arg);
 
@@ -40,6 +40,8 @@ void streams_before_write(struct streams *s);
  * `progress` is called and streams_done() is true. */
 void streams_box_ended(struct streams *s);
 bool streams_done(const struct streams *s);
+/* Why some of the output was lost, other than by a reader who has gone: an errno, or 0. */
+int streams_error(const struct streams *s);
 /* The pty's master, borrowed, or -1. */
 int streams_tty(const struct streams *s);
 /* Stops passing anything on (a limit ended the box, and the reader outside may never read). */

@@ -105,7 +105,7 @@ static void stop_when_done(struct run *run)
 		event_base_loopbreak(run->base);
 }
 
-static int on_data(void *arg, enum output_stream stream, const char *data, size_t len)
+static void on_data(void *arg, enum output_stream stream, const char *data, size_t len)
 {
 	struct run *run = arg;
 	struct result *r = run->result;
@@ -126,7 +126,6 @@ static int on_data(void *arg, enum output_stream stream, const char *data, size_
 	total = r->output_bytes[OUTPUT_STDOUT] + r->output_bytes[OUTPUT_STDERR];
 	if (!run->session && total > run->plan->limits.output_total_bytes)
 		run_limit(run, LIMIT_OUTPUT, total, run->plan->limits.output_total_bytes, true);
-	return 0;
 }
 
 static void on_progress(void *arg)
@@ -479,10 +478,18 @@ static int join_cgroup(struct run *run, struct pale_err *err)
 	return r < 0 ? r : isolation_join(&run->box, fds, cgroup_join_fds(run->cgroup, fds), err);
 }
 
+/* What libevent cannot do its caller is told, and says it in our words. */
+static void say_nothing(int severity, const char *text)
+{
+	(void)severity;
+	(void)text;
+}
+
 static int make_loop(struct run *run, struct pale_err *err)
 {
 	struct event_config *config = event_config_new();
 
+	event_set_log_callback(say_nothing);
 	if (config) {
 		event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV |
 						      EVENT_BASE_FLAG_PRECISE_TIMER);
@@ -641,8 +648,17 @@ static void log_ready(struct run *run)
 static void settle(struct run *run)
 {
 	struct result *r = run->result;
+	int lost = streams_error(run->streams);
 
 	limits_finish(run);
+	/* The command was told as it would be of a reader that has gone; the caller is told more.
+	 */
+	if (lost) {
+		r->lost = true;
+		if (run->error.code == PALE_OK)
+			err_set(&run->error, PALE_E_SYSTEM, STAGE, lost,
+				"cannot pass the command's output on");
+	}
 	if (!run->decided) {
 		/* Its first process ended without a word, and no limit ended it: someone outside
 		 * killed it. */
@@ -828,6 +844,10 @@ static int kill_lost(void *arg, const char *id, struct pale_err *err)
 
 	if (host->kind == CGROUP_NONE)
 		cgroup_probe(host);
+	/* Its groups cannot be looked for: another time. */
+	if (host->error)
+		return err_set(err, PALE_E_SYSTEM, STAGE, host->error,
+			       "cannot look for control groups");
 	r = host->kind == CGROUP_NONE ? 0 : cgroup_recover(host, id, err);
 	return r < 0 ? r : runtime_clean(id, err);
 }

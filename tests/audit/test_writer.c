@@ -133,11 +133,11 @@ static void test_run(void **state)
 	append(a, "box.start",
 	       json_pack("{s:s, s:[s,s]}", "code", "print(1)\n\xe2\x82\xac", "argv", "python3",
 			 "x\ny"));
-	append(a, "box.ready", NULL);
+	append(a, "box.ready", json_object());
 	assert_int_equal(audit_sync(a, &err), 0);
 	assert_true(active(id));
 	append(a, "box.end", json_pack("{s:s}", "outcome", "exit"));
-	assert_int_equal(audit_append(a, "supervise", "usage", NULL, &err), -PALE_E_USAGE);
+	assert_int_equal(audit_append(a, "supervise", "usage", json_object(), &err), -PALE_E_USAGE);
 	audit_free(a);
 	assert_false(active(id));
 	assert_int_equal(check_chain(id, "box.end"), 3);
@@ -149,7 +149,7 @@ static void test_run(void **state)
 
 	/* What a person does later continues the chain. */
 	assert_int_equal(audit_reopen(id, &a, &err), 0);
-	assert_int_equal(audit_append(a, "files", "usage", NULL, &err), -PALE_E_USAGE);
+	assert_int_equal(audit_append(a, "files", "usage", json_object(), &err), -PALE_E_USAGE);
 	append(a, "apply.done", json_pack("{s:i}", "n", 0));
 	audit_free(a);
 	assert_int_equal(check_chain(id, "apply.done"), 4);
@@ -166,7 +166,7 @@ static void test_refused_bodies(void **state)
 			 -PALE_E_USAGE);
 	assert_int_equal(audit_append(a, "x", "usage", json_pack("{s:s}", "prev", ""), &err),
 			 -PALE_E_USAGE);
-	append(a, "box.end", NULL);
+	append(a, "box.end", json_object());
 	audit_free(a);
 }
 
@@ -187,7 +187,7 @@ static void test_large(void **state)
 			 -PALE_E_AUDIT);
 	append(a, "box.start", json_pack("{s:s#}", "code", text, 20 << 20));
 	append(a, "file.blocked", json_pack("{s:s#, s:i}", "path", text, 100000, "pid", 7));
-	append(a, "box.end", NULL);
+	append(a, "box.end", json_object());
 	audit_free(a);
 	assert_int_equal(check_chain(id, "box.end"), 3);
 	_cleanup_free_ char *log = slurp(id);
@@ -244,7 +244,7 @@ static void test_killed_writing(void **state)
 			struct audit *a = create();
 			static char text[60000];
 
-			append(a, "box.start", NULL);
+			append(a, "box.start", json_object());
 			if (write(pipefd[1], audit_id(a), AUDIT_ID_SIZE) != AUDIT_ID_SIZE)
 				_exit(1);
 			for (size_t n = 1;; n = n * 7 % sizeof(text)) {
@@ -306,7 +306,8 @@ static int full_disk_child(const char *path)
 
 	if (!small_disk(path))
 		return 77;
-	if (audit_create(&a, &err) < 0 || audit_append(a, "supervise", "box.start", NULL, &err) < 0)
+	if (audit_create(&a, &err) < 0 ||
+	    audit_append(a, "supervise", "box.start", json_object(), &err) < 0)
 		return 1;
 	strcpy(id, audit_id(a));
 	memset(text, 'x', sizeof(text) - 1);
@@ -462,7 +463,7 @@ static void test_torn(void **state)
 
 	(void)state;
 	strcpy(id, audit_id(a));
-	append(a, "box.start", NULL);
+	append(a, "box.start", json_object());
 	audit_free(a);
 	snprintf(path, sizeof(path), "%s/runs/%s/audit.jsonl", root, id);
 	int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
@@ -485,7 +486,7 @@ static void test_file_limit(void **state)
 
 	(void)state;
 	strcpy(id, audit_id(a));
-	append(a, "box.start", NULL);
+	append(a, "box.start", json_object());
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	small = (struct rlimit){1000, old.rlim_max};
 	signal(SIGXFSZ, SIG_IGN);
@@ -496,7 +497,7 @@ static void test_file_limit(void **state)
 
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
 	assert_int_equal(r, -PALE_E_AUDIT);
-	append(a, "box.end", NULL);
+	append(a, "box.end", json_object());
 	audit_free(a);
 	assert_int_equal(check_chain(id, "box.end"), 2);
 }
@@ -515,13 +516,13 @@ static void test_many_writers(void **state)
 			char id[AUDIT_ID_SIZE];
 
 			strcpy(id, audit_id(a));
-			append(a, "box.start", NULL);
+			append(a, "box.start", json_object());
 			for (int k = 0; k < 50; k++)
 				append(a, "usage", json_pack("{s:i}", "wall_ms", k));
 			/* Others' recovery must leave a live run alone. */
 			if (audit_recover(NULL, NULL, &err) != 0)
 				_exit(2);
-			append(a, "box.end", NULL);
+			append(a, "box.end", json_object());
 			audit_free(a);
 			check_chain(id, "box.end");
 			_exit(0);
@@ -604,7 +605,7 @@ static void test_cost(void **state)
 		assert_int_equal(audit_sync(a, &err), 0);
 		make[i] = t1 - t0;
 		sync[i] = clock_mono_us() - t1;
-		append(a, "box.end", NULL);
+		append(a, "box.end", json_object());
 		audit_free(a);
 	}
 	qsort(make, N, sizeof(make[0]), by_value);

@@ -161,7 +161,7 @@ static void test_killed(void **state)
 		struct runtime r = RUNTIME_NONE;
 
 		if (audit_create(&a, &err) < 0 ||
-		    audit_append(a, "supervise", "box.start", NULL, &err) < 0 ||
+		    audit_append(a, "supervise", "box.start", json_object(), &err) < 0 ||
 		    runtime_make(audit_id(a), audit_dir_fd(a), &r, &err) < 0 ||
 		    mknodat(r.dir, RUNTIME_SOCKET, S_IFSOCK | 0700, 0) < 0 ||
 		    write(pipes[1], r.path, strlen(r.path)) < 0)

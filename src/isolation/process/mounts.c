@@ -494,6 +494,24 @@ int mounts_step(struct mounts *m, const struct step *s, size_t at, struct pale_e
 	return err_set(err, PALE_E_SYSTEM, STAGE, 0, "unknown step %d", (int)s->type);
 }
 
+/* Only now: the set-up has written to it. */
+int mounts_close_proc(const struct plan *plan, struct pale_err *err)
+{
+	for (size_t i = 0; i < plan->nsteps; i++) {
+		const struct step *s = &plan->steps[i];
+		_cleanup_close_ int proc = -1;
+		int r;
+
+		if (s->type != STEP_PROC || !s->readonly)
+			continue;
+		proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		r = proc < 0 ? -errno : mount_restrict(proc, MOUNT_ATTR_RDONLY, -1, false);
+		if (r < 0)
+			return fail(err, s, -r, "cannot make it read-only");
+	}
+	return 0;
+}
+
 static int detach(void *unused)
 {
 	(void)unused;

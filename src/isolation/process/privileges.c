@@ -38,6 +38,7 @@ int privileges_give_up(const struct plan *plan, struct pale_err *err)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct none[2] = {0};
+	struct rlimit core;
 
 	/* With NOROOT locked and no_new_privs no exec gives a capability, whatever the program's
 	 * owner, mode or file capabilities are, so the bounding set has nothing left to bound;
@@ -64,8 +65,9 @@ int privileges_give_up(const struct plan *plan, struct pale_err *err)
 		return fail(err, "get a keyring of the box's own");
 	/* Before the filter, which keeps it so: see rlimits.c. One who may have none at all cannot
 	 * say so, and a handler in the host gets his dumps, in a box or not. */
-	if (setrlimit(RLIMIT_CORE, &(struct rlimit){1, 1}) < 0 && errno != EPERM)
-		return fail(err, "limit core dumps");
+	if (setrlimit(RLIMIT_CORE, &(struct rlimit){1, 1}) < 0 &&
+	    (getrlimit(RLIMIT_CORE, &core) < 0 || core.rlim_max > 0))
+		return err_set(err, PALE_E_SYSTEM, STAGE, 0, "cannot limit core dumps");
 	umask(022);
 	return 0;
 }

@@ -122,7 +122,7 @@ static int let_go(struct box *box, struct pale_err *err)
 	int r = fd_send(box->control_fd, &packet, sizeof(packet), NULL, 0);
 
 	/* It died: isolation_ready() hears why. */
-	if (r == -EPIPE)
+	if (r == -EPIPE || r == -ECONNRESET)
 		return 0;
 	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot speak to the set-up child")
 		     : 0;
@@ -325,7 +325,7 @@ int isolation_join(struct box *box, const int *fds, size_t n, struct pale_err *e
 	int r = fd_send(box->control_fd, &packet, sizeof(packet), fds, n);
 
 	/* It died: isolation_ready() hears why. */
-	if (r == -EPIPE)
+	if (r == -EPIPE || r == -ECONNRESET)
 		return 0;
 	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot hand over the cgroup") : 0;
 }
@@ -388,11 +388,15 @@ static int place_fds(struct box *box, const struct setup_packet *p, int *fds, si
 }
 
 /* The listener, by its number in the child or in what it has become: it is open there until the
- * gate opens. The count of descriptors. */
-static size_t take_listener(struct box *box, const struct setup_packet *p, int *ret_fd)
+ * gate opens. */
+static int take_listener(struct box *box, const struct setup_packet *p, int *ret_fd,
+			 struct pale_err *err)
 {
 	*ret_fd = (int)syscall(SYS_pidfd_getfd, box->pidfd, (int)p->index, 0);
-	return *ret_fd >= 0;
+	return *ret_fd < 0 ? err_set(err, PALE_E_HOST, STAGE, errno,
+				     "cannot take the listener of the box's seccomp filter "
+				     "(pidfd_getfd)")
+			   : 0;
 }
 
 void isolation_yield(const struct box *box)
@@ -439,8 +443,13 @@ static int hear(struct box *box, bool network_only, struct pale_err *err)
 			}
 			if (nfds == 0 && packet.setup.what == SETUP_FD_NONE)
 				continue;
-			if (nfds == 0 && packet.setup.what == SETUP_FD_LISTENER)
-				nfds = take_listener(box, &packet.setup, fds);
+			if (nfds == 0 && packet.setup.what == SETUP_FD_LISTENER) {
+				int r = take_listener(box, &packet.setup, fds, err);
+
+				if (r < 0)
+					return r;
+				nfds = 1;
+			}
 			if (place_fds(box, &packet.setup, fds, nfds) == 0)
 				continue;
 		} else if (n == (ssize_t)sizeof(struct init_message) &&

@@ -93,6 +93,9 @@ int mounts_step(struct mounts *m, const struct step *s, size_t at,
 int mounts_leave(struct helper *h, struct pale_err *err) _must_check_;
 int mounts_left(struct helper *h, struct pale_err *err) _must_check_;
 
+/* After the last write to the box's /proc: read-only where the plan says so. */
+int mounts_close_proc(const struct plan *plan, struct pale_err *err) _must_check_;
+
 /* Is the step left out? A zygote's box has no place of the policy's files: what is in them may be
  * of a box's making, and modules must not be imported from there before the fork. Neither has it
  * files that the caller gave, which are for one box, nor what the supervisor would fill or listen

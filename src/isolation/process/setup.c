@@ -8,6 +8,7 @@
 #include "process.h"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -347,6 +348,10 @@ static int setup(const struct setup *s, struct pale_err *err)
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || close(s->peer_fd) < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno,
 			       "cannot tie the box to its supervisor");
+	/* What the first process cannot do without, asked while somebody hears it. */
+	if (syscall(SYS_close_range, ~0U, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
+		return err_set(err, PALE_E_HOST, STAGE, errno,
+			       "cannot keep descriptors from the command (close_range)");
 	/* What is made below has the modes that the plan says, whatever the caller's umask is. */
 	umask(0);
 	/* In a zygote's user namespace the caller has the number already that it has in a box. */
@@ -366,6 +371,8 @@ static int setup(const struct setup *s, struct pale_err *err)
 	/* Those of all its boxes count as a zygote's, too. */
 	if (r == 0 && s->role != BOX_ZYGOTE)
 		r = userns_bound_counts(err);
+	if (r == 0)
+		r = mounts_close_proc(plan, err);
 	if (r == 0 && s->role != BOX_ZYGOTE)
 		r = network_enter(&network, err);
 	if (r == 0 && plan->command.tty)

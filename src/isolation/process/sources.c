@@ -32,7 +32,7 @@ static int open_checked(const struct step *s, struct stat *ret_st, struct pale_e
 			"a symbolic link has come into the path of %s since it was looked at",
 			QUOTED(s->source));
 	if (fd < 0 || fstat(fd, ret_st) < 0)
-		return err_set(err, PALE_E_NOTFOUND, STAGE, fd < 0 ? -fd : errno, "cannot open %s",
+		return err_set(err, PALE_E_HOST, STAGE, fd < 0 ? -fd : errno, "cannot open %s",
 			       QUOTED(s->source));
 	if (s->device	 ? !S_ISCHR(ret_st->st_mode)
 	    : s->is_file ? !S_ISREG(ret_st->st_mode)
@@ -68,7 +68,7 @@ static int clone_restricted(const struct step *s, int fd, int userns_fd, struct 
 			"mounts); "
 			"run pale as the user who owns it, or keep it on ext4, xfs, btrfs or tmpfs",
 			QUOTED(s->source));
-	if (r < 0 && userns_fd >= 0)
+	if ((r == -EINVAL || r == -EPERM) && userns_fd >= 0)
 		r = mount_restrict(tree, flags, -1, recursive);
 	if (r < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, -r,
@@ -103,7 +103,7 @@ static int send_packet(int control_fd, const struct source_packet *packet, const
 	int r = fd_send(control_fd, packet, sizeof(*packet), fds, nfds);
 
 	/* It died: isolation_ready() hears why. */
-	if (r == -EPIPE)
+	if (r == -EPIPE || r == -ECONNRESET)
 		return 0;
 	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot hand over the mounts") : 0;
 }

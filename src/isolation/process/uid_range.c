@@ -32,6 +32,8 @@ int uid_range_take(unsigned *ret_base, int *ret_lock_fd, struct pale_err *err)
 	if (mkdir("/run/pale", 0755) < 0 && errno != EEXIST)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot make /run/pale");
 	dir = fd_openat2(AT_FDCWD, "/run/pale", O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, 0);
+	if (dir < 0 && dir != -ELOOP && dir != -ENOTDIR)
+		return err_set(err, PALE_E_SYSTEM, STAGE, -dir, "cannot open /run/pale");
 	if (dir < 0 || fstat(dir, &st) < 0 || st.st_uid != 0 || (st.st_mode & 022))
 		return err_set(err, PALE_E_SYSTEM, STAGE, 0,
 			       "/run/pale is not a directory that only root can write");

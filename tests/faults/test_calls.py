@@ -1,0 +1,45 @@
+#!/usr/bin/python3
+"""The Nth system call fails, in each process between the command line and the code.
+
+Here some of them fail, others each day; with PALE_FAULTS=all each of them, which takes minutes.
+"""
+from faults import *
+
+UNTIL = ["-u", "canary"]
+
+
+def sweep(what, flags, step, normal):
+    """Each call of each process, or some of them."""
+    r = Faulty(UNTIL, flags)
+    check(f"{what}: it runs under the injector", r.wrong(normal) is None and r.status == 0, r)
+    offset = 1 if ALL else 1 + int(time.time() / 86400) % step
+    wrong, slow, done, refused, slowest = [], [], 0, 0, 0
+    for process, calls in sorted(r.calls.items()):
+        # Programs do not have the same number of calls each time.
+        for n in range(offset, calls + 5, 1 if ALL else step):
+            f = Faulty([*UNTIL, "-p", str(process), "-n", str(n)], flags)
+            done += bool(f.failed)
+            refused += f.status == 125
+            slowest = max(slowest, f.seconds)
+            if f.seconds > 10:
+                slow.append(f"process {process} call {n} {f.failed}: {f.seconds:.1f} s")
+            why = f.wrong(normal)
+            if why:
+                wrong.append(f"process {process} call {n} {f.failed}: {why}: {f}")
+                if ALL:
+                    print("#", wrong[-1][:1500], flush=True)
+    check(f"{what}: {done} faults, {refused} launches refused, the slowest took {slowest:.1f} s: none is a hole", not wrong and done,
+          "\n".join(wrong))
+    check(f"{what}: nearly all are seen at once", len(slow) <= done / 20, "\n".join(slow))
+    if ALL:
+        print("#", "\n# ".join(slow), flush=True)
+
+
+@case
+def test_plain():
+    normal = normal_box()
+    sweep("a plain box", [], 37, normal)
+    nothing_left("a plain box")
+
+
+done()
