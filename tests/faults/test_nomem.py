@@ -42,14 +42,14 @@ def sweep(what, flags, step):
 
 @case
 def test_plain():
-    sweep("a plain box", [], 61)
+    sweep("a plain box", [], 97)
     nothing_left("a plain box")
 
 
 @case
 def test_overlay():
     os.mkdir(os.path.join(place, "work"))
-    sweep("an overlay", ["--overlay", os.path.join(place, "work")], 127)
+    sweep("an overlay", ["--overlay", os.path.join(place, "work")], 193)
     nothing_left("an overlay")
 
 
