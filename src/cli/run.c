@@ -41,6 +41,19 @@ static void print_blocked(struct pale_result *r)
 	json_decref(all);
 }
 
+/* Of refusals that only the program heard of, and of limits: the rule, and what changes it. */
+static void print_hints(struct pale_result *r, const char *on, const char *off)
+{
+	const char *text = pale_result_json(r);
+	json_t *all = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL, *hint;
+	size_t i;
+
+	json_array_foreach(json_object_get(all, "hints"), i, hint)
+		fprintf(stderr, "%spale: hint: %s: %s%s\n", on, cli_string_at(hint, "rule"),
+			cli_string_at(hint, "text"), off);
+	json_decref(all);
+}
+
 /* What the rules allow and the network did not: to the program it looks like a refusal. */
 static void print_unreachable(struct pale_result *r, const char *on, const char *off)
 {
@@ -82,6 +95,7 @@ void cli_print_summary(struct pale_result *r)
 		fprintf(stderr, "%spale: %s%s\n", on, pale_result_summary(r), off);
 	if (pale_result_count(r, PALE_COUNT_BLOCKED))
 		print_blocked(r);
+	print_hints(r, on, off);
 	print_unreachable(r, on, off);
 	if (leftover)
 		fprintf(stderr,

@@ -46,6 +46,7 @@ void result_done(struct result *r)
 {
 	json_decref(r->best_effort);
 	json_decref(r->blocked);
+	json_decref(r->hints);
 	json_decref(r->network);
 	json_decref(r->published);
 	json_decref(r->changes);
@@ -164,6 +165,8 @@ json_t *result_to_json(const struct result *r)
 	json_object_set(o, "best_effort", r->best_effort);
 	json_object_set_new(o, "killed_leftovers", json_integer((json_int_t)r->leftover));
 	json_object_set(o, "blocked", r->blocked);
+	if (r->hints)
+		json_object_set(o, "hints", r->hints);
 	if (r->network)
 		json_object_set(o, "network", r->network);
 	if (r->published)

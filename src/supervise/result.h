@@ -56,6 +56,7 @@ struct result {
 	bool lost;	       /* something could not be collected, captured or passed on at all */
 	json_t *best_effort;   /* array: what is weaker than asked, and the policy let it be */
 	json_t *blocked;       /* array: what was attempted and refused, with counts */
+	json_t *hints;	       /* array: which rules stood in its way, and what changes them */
 	json_t *network;       /* object: what of the network was used; NULL: there was none */
 	json_t *published;     /* array: where ports of the box are on the host; or NULL */
 	json_t *changes;       /* array: a summary an overlay */

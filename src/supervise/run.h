@@ -12,6 +12,7 @@
 #include "supervise/events.h"
 #include "supervise/freeze.h"
 #include "supervise/inbound.h"
+#include "supervise/hints.h"
 #include "supervise/live.h"
 #include "supervise/notify.h"
 #include "supervise/session_files.h"
@@ -50,6 +51,7 @@ struct run {
 	char started[CLOCK_TEXT]; /* when the box was built */
 	struct usage *usage;	  /* the supervisor's own accounting, where no cgroup counts */
 	struct terminal terminal;
+	struct hints_tail said; /* the end of standard error */
 
 	struct event_base *base;
 	struct event *watched[MAX_EVENTS];
