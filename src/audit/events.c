@@ -106,9 +106,9 @@ const struct audit_event audit_events[] = {
 	{"collect.refused", "files", AUDIT_BLOCKED, 0, "path, why",
 	 "Something the box left was not copied to the host."},
 	{"files.changed", "files", AUDIT_INFO, 0, "op, path, bytes, uid, pid, program",
-	 "The box's owner writes into a running box, makes a directory there, or removes "
+	 "The box's owner writes into a running box, makes a directory or a link there, or removes "
 	 "something, "
-	 "through the supervisor's control socket: `op` is write, mkdir or remove. On record "
+	 "through the supervisor's control socket: `op` is write, mkdir, link or remove. On record "
 	 "before "
 	 "it is done."},
 	{"session.ready", "session", AUDIT_INFO, 0, "name, kernel, language, banner, ready_us",

@@ -35,7 +35,8 @@ def text(name):
 
 
 PAGES = [p for p in ("README.md", "SECURITY.md", "HACKING.md", "docs/ARCHITECTURE.md", "docs/THREAT-MODEL.md",
-                     "docs/DEPENDENCIES.md", "docs/control-protocol.md", "docs/network.md", "docs/result.md", "docs/sessions.md", "docs/jupyter.md", "docs/ORDINARY.md", "docs/kernels.md") if (top / p).exists()]
+                     "docs/DEPENDENCIES.md", "docs/control-protocol.md", "docs/network.md", "docs/result.md", "docs/sessions.md", "docs/jupyter.md", "docs/ORDINARY.md", "docs/kernels.md",
+                     "docs/HARDENING.md") if (top / p).exists()]
 check("README, SECURITY, HACKING, LICENSE and the three documents are there",
       [f"{p} is missing" for p in ("README.md", "SECURITY.md", "HACKING.md", "LICENSE", "docs/ARCHITECTURE.md",
                                    "docs/THREAT-MODEL.md", "docs/DEPENDENCIES.md") if not (top / p).exists()])
