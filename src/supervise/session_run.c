@@ -14,7 +14,11 @@ static int send_signal(void *arg, int32_t pid, int signal_number, bool group)
 {
 	struct run *run = arg;
 
-	return run->box.reaped ? -ESRCH : isolation_kill_one(&run->box, pid, signal_number, group);
+	if (run->box.reaped)
+		return -ESRCH;
+	/* An interrupt has to be heard among others who want the processor. */
+	share_hurry(run);
+	return isolation_kill_one(&run->box, pid, signal_number, group);
 }
 
 static int log_event(void *arg, const char *event, json_t *body)

@@ -74,6 +74,19 @@ static void change(struct run *run, bool low, uint64_t now_us)
 	s->low_us = now_us;
 }
 
+void share_hurry(struct run *run)
+{
+	struct share *s = &run->share;
+
+	if (!s->low)
+		return;
+	change(run, false, clock_mono_us());
+	/* What it did up to now says nothing of what it does now. */
+	s->at_us = s->normal_us;
+	(void)!cgroup_cpu_us(run->cgroup, &s->cpu_us);
+	memset(s->threads, 0, sizeof(s->threads));
+}
+
 uint64_t share_look(struct run *run, uint64_t cpu_us)
 {
 	uint64_t now_us = clock_mono_us(), passed_us, all_us, used_us, cpus_milli;

@@ -25,5 +25,7 @@ struct share {
 	uint64_t stays_us;	    /* how long it is low at least */
 };
 
+/* Somebody waits for what it does next: it counts as any other, until the next look. */
+void share_hurry(struct run *run);
 /* cpu_us: what the box has used up to now. Returns in how many milliseconds to look again. */
 uint64_t share_look(struct run *run, uint64_t cpu_us);

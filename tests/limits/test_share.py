@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """A box that keeps its processor busy counts little beside others, and as much as any when it does so no more.
 
-usage: test_share.py PALE
+usage: test_share.py PALE PALE-BOX
 """
-import os, re, shutil, signal, subprocess, sys, tempfile, time
+import json, os, shutil, subprocess, sys, tempfile, time
 
 PALE = os.path.abspath(sys.argv[1])
 number = 0
@@ -50,7 +50,7 @@ def within(seconds, condition):
 
 
 state = tempfile.mkdtemp(prefix='pale-share.')
-env = {**os.environ, 'PALE_STATE_DIR': state, 'HOME': state}
+env = {**os.environ, 'PALE_STATE_DIR': state, 'HOME': state, 'PALE_BOX_PROGRAM': os.path.abspath(sys.argv[2])}
 box = subprocess.Popen([PALE, 'run', '-q', '--cpu-time', '100s', '--timeout', '100s', '--', 'sh', '-c',
                         'echo ready; read x; while :; do :; done & read x; kill $!; read x'],
                        env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -71,7 +71,20 @@ try:
         box.stdin.write('rest\n')
         box.stdin.flush()
         check('until it is so no more', within(40, lambda: weight_of(inside) == seen), weight_of(inside))
+    # A session that works is heard when it is interrupted.
+    if seen is not None:
+        subprocess.run([PALE, 'session', 'new', '--name', 's', '--cpu-time', '100s'], env=env, check=True, stdout=subprocess.DEVNULL)
+        info = json.loads(subprocess.run([PALE, 'session', 'show', 's', '--json'], env=env, check=True, stdout=subprocess.PIPE).stdout)
+        inside = info['pid']
+        works = subprocess.Popen([PALE, 'session', 'exec', 's', '-c', 'while True: pass'], env=env, stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL)
+        check('so does a session', within(20, lambda: weight_of(inside)[0] * 5 < seen[1]), weight_of(inside))
+        subprocess.run([PALE, 'session', 'interrupt', 's'], env=env, check=True, stdout=subprocess.DEVNULL)
+        works.wait(30)
+        check('but not when it is interrupted', weight_of(inside) == seen, weight_of(inside))
+        subprocess.run([PALE, 'session', 'rm', 's'], env=env, check=True, stdout=subprocess.DEVNULL)
 finally:
+    subprocess.run([PALE, 'session', 'rm', '--all'], env=env, check=False, capture_output=True)
     box.stdin.close()
     box.wait(30)
     shutil.rmtree(state, ignore_errors=True)
