@@ -65,20 +65,21 @@ static bool siblings_run(void)
 static enum speculation_state state_of(enum speculation_control c)
 {
 	int r = prctl(PR_GET_SPECULATION_CTRL, controls[c].which, 0, 0, 0);
+	unsigned long says = r < 0 ? 0 : (unsigned long)r;
 
 	if (c == SPECULATION_L1D_FLUSH) {
 		if (!leaks_l1d())
 			return SPECULATION_UNAFFECTED;
-		return r > 0 && r & PR_SPEC_PRCTL && !siblings_run() ? SPECULATION_BY_PROCESS
-								     : SPECULATION_ABSENT;
+		return says & PR_SPEC_PRCTL && !siblings_run() ? SPECULATION_BY_PROCESS
+							       : SPECULATION_ABSENT;
 	}
 	if (r < 0)
 		return SPECULATION_ABSENT; /* a kernel from before the control */
-	if (r == PR_SPEC_NOT_AFFECTED)
+	if (says == PR_SPEC_NOT_AFFECTED)
 		return SPECULATION_UNAFFECTED;
-	if (r & PR_SPEC_PRCTL)
+	if (says & PR_SPEC_PRCTL)
 		return SPECULATION_BY_PROCESS;
-	return r & PR_SPEC_ENABLE ? SPECULATION_ABSENT : SPECULATION_BY_HOST;
+	return says & PR_SPEC_ENABLE ? SPECULATION_ABSENT : SPECULATION_BY_HOST;
 }
 
 void speculation_probe(struct speculation_host *ret)
