@@ -6,6 +6,7 @@
 
 #include "plan/plan.h"
 #include "supervise/door_files.h"
+#include "supervise/session_files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -28,6 +29,20 @@ static void check(const struct inside_request *q, const struct inside_answer *a,
 	json_decref(o);
 }
 
+/* Of the keeper: what an execution changed. */
+static void check_changes(const struct inside_request *q, const struct inside_answer *a,
+			  const char *data)
+{
+	json_t *o = session_files_result(q, a, data, NULL);
+	char *text = o ? json_dumps(o, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
+
+	if (!text || !json_object_get(o, "files") ||
+	    json_array_size(json_object_get(o, "files")) > a->count)
+		abort();
+	free(text);
+	json_decref(o);
+}
+
 /* One byte of what was asked, an answer, and what lies in its memory. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -37,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 1 + sizeof(a))
 		return 0;
-	q.op = data[0] % 7 + 1;
+	q.op = data[0] % INSIDE_BACK + 1;
 	memcpy(&a, data + 1, sizeof(a));
 	data += 1 + sizeof(a);
 	size -= 1 + sizeof(a);
@@ -57,7 +72,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(memory, data, size);
 	memory[size] = '\0';
-	check(&q, &a, memory);
+	if (q.op >= INSIDE_KEEP)
+		check_changes(&q, &a, memory);
+	else
+		check(&q, &a, memory);
 	free(memory);
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/statfs.h>
 
+#include "files/keeper.h"
 #include "plan/kernel.h"
 #include "supervise/door_files.h"
 #include "supervise/run.h"
@@ -57,15 +58,14 @@ static uint64_t budget_of(struct run *run)
 /* --- reasons -----------------------------------------------------------------------------------
  */
 
-static void say_why(const struct run *run, uint32_t error, char *ret)
+static void say_why(uint32_t error, char *ret)
 {
 	char text[64];
 
-	(void)run;
 	switch (error) {
 	case E2BIG:
 		snprintf(ret, WHY_MAX, "there are more than %d files in the box's writable places",
-			 8192);
+			 KEEPER_ENTRIES);
 		break;
 	case EFBIG:
 		snprintf(ret, WHY_MAX,
@@ -124,7 +124,7 @@ int session_files_begin(struct run *run, bool rollback, bool *ret_kept, char *re
 	f->why[0] = '\0';
 	f->since = false;
 	if (!rollback)
-		say_why(run, ECANCELED, f->why);
+		say_why(ECANCELED, f->why);
 	if (f->nothing) {
 		*ret_kept = rollback;
 		return 0;
@@ -242,9 +242,8 @@ static json_t *changes_json(const struct inside_answer *a, const char *data)
 	return list;
 }
 
-static json_t *result_of(struct run *run, const struct inside_request *q,
-			 const struct inside_answer *a, const char *data,
-			 const struct pale_err *err)
+json_t *session_files_result(const struct inside_request *q, const struct inside_answer *a,
+			     const char *data, const struct pale_err *err)
 {
 	bool back = q->op == INSIDE_BACK;
 	json_t *o = json_object(), *list;
@@ -253,7 +252,7 @@ static json_t *result_of(struct run *run, const struct inside_request *q,
 	if (err)
 		snprintf(why, sizeof(why), "%.150s", err->message);
 	else if (a->error)
-		say_why(run, (uint32_t)a->error, why);
+		say_why((uint32_t)a->error, why);
 	if (why[0]) {
 		put_failure(back, why, o);
 		return o;
@@ -264,7 +263,7 @@ static json_t *result_of(struct run *run, const struct inside_request *q,
 		json_object_set_new(o, "files_more",
 				    json_integer((json_int_t)(a->total - json_array_size(list))));
 	if (back && a->why) {
-		say_why(run, a->why, why);
+		say_why(a->why, why);
 		json_object_set_new(o, "files_back", json_null());
 		json_object_set_new(o, "files_why", json_string(why));
 	} else if (back) {
@@ -285,7 +284,7 @@ void session_files_kept(void *arg, const struct inside_request *q, const struct 
 		return;
 	f->waiting = 0;
 	if (q->op != INSIDE_KEEP) {
-		json_t *o = result_of(run, q, a, data, err);
+		json_t *o = session_files_result(q, a, data, err);
 
 		f->nothing = f->since = false;
 		f->looked = q->op == INSIDE_LOOK && !err && !a->error;
@@ -298,7 +297,7 @@ void session_files_kept(void *arg, const struct inside_request *q, const struct 
 	if (err)
 		snprintf(f->why, sizeof(f->why), "%.150s", err->message);
 	else if (a->error || a->why)
-		say_why(run, a->error ? (uint32_t)a->error : a->why, f->why);
+		say_why(a->error ? (uint32_t)a->error : a->why, f->why);
 	session_begun(run->session, !f->why[0],
 		      kernel_holds(run->plan->kernel) ? f->why : "this kernel cannot go back");
 }

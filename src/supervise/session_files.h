@@ -34,6 +34,9 @@ void session_files_start(struct run *run);
 int session_files_begin(struct run *run, bool rollback, bool *ret_kept, char *ret_why);
 int session_files_settle(struct run *run, bool back, json_t *result);
 int session_files_back(struct run *run, json_t **ret);
+/* What the keeper's answer comes to, as keys of a result; err: there is none. */
+json_t *session_files_result(const struct inside_request *q, const struct inside_answer *a,
+			     const char *data, const struct pale_err *err);
 /* inside_config.kept */
 void session_files_kept(void *arg, const struct inside_request *q, const struct inside_answer *a,
 			const char *data, const struct pale_err *err);

@@ -1,6 +1,15 @@
 #!/usr/bin/python3
-"""The files of a session's executions: what each changed, undo and rollback, and what a hostile box tries with them."""
+"""The files of a session's executions: what each changed, undo and rollback, and what a hostile box tries with them.
+
+usage: test_undo.py PALE PALE-BOX TEST-SESSION-NEW ordinary|hostile
+"""
 from sessions import *
+
+
+def only(which):
+    """Two tests in one file: what is quick, and what takes a while."""
+    return case if sys.argv[4] == which else lambda function: function
+
 
 # What is there, from inside: type, mode, links, contents, times of files.
 LOOK = """
@@ -109,7 +118,7 @@ open('/tmp/t', 'w').write('t')
 """
 
 
-@case
+@only("ordinary")
 def test_list():
     s = session("list")
     a = s.run("1 + 1")
@@ -139,7 +148,7 @@ def test_list():
     s.end()
 
 
-@case
+@only("ordinary")
 def test_undo():
     s = session("undo")
     for round in ("of what lies on the host", "of what the session wrote"):
@@ -183,7 +192,7 @@ v = 3
     check("and pale diff shows nothing of it", "nothing changed" in out, out)
 
 
-@case
+@only("ordinary")
 def test_rollback():
     s = session("rollback", session={"kernel": "python", "grace": "100ms"})
     s.run("v = 1; open('kept', 'w').write('1')")
@@ -204,7 +213,7 @@ def test_rollback():
     s.end()
 
 
-@case
+@only("hostile")
 def test_not_kept():
     s = session("large")
     a = s.run("f = open('/tmp/big', 'wb')\nfor i in range(70): f.write(os.urandom(1 << 20))\nf.close(); del f")
@@ -239,7 +248,7 @@ def test_not_kept():
     s.end()
 
 
-@case
+@only("hostile")
 def test_attacks():
     """Whatever the box does meanwhile: it gains nothing, the session goes on, and nothing leaves its places."""
     s = session("attack")
@@ -302,7 +311,7 @@ os.wait()
     s.end()
 
 
-@case
+@only("hostile")
 def test_keeper():
     s = session("keeper")
     check("there is none while nothing was written", not keepers(s))
