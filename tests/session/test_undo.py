@@ -211,6 +211,45 @@ def test_rollback():
         a = s.run("import os; os.chdir('/work'); open('one more', 'w').write('x'); os.kill(os.getpid(), 9)")
     check("again and again", a["result"]["files_back"] == 1 and s.run("os.path.exists('/work/one more')")["events"][-1:] != [] and len(keepers(s)) <= 1, a["result"])
     s.end()
+    s = session("memory", limits={"memory": "256MiB"})
+    s.run("open('kept', 'w').write('1'); big = os.urandom(8 << 20); open('/tmp/big', 'wb').write(big)")
+    before = state_of(s)
+    a = s.run("open('kept', 'w').write('2'); os.unlink('/tmp/big'); x = [os.urandom(1 << 20) for _ in range(600)]")
+    r = a["result"]
+    if r["state"] == "held":
+        check("and one for which there is no memory", (r["outcome"], r["files_back"], r["files_failed"]) == ("memory", 2, 0) and state_of(s) == before, r)
+    else:
+        skip("one for which there is no memory", f"here its state is not held: {r['outcome']}, {r['state']}")
+    s.end()
+
+
+@only("ordinary")
+def test_nested():
+    """Places in an overlay, whose mount points are not on the host."""
+    work = workspace("nested")
+    # What is above a mount point, and not on the host, is not the box's user's where that is not the caller.
+    for way in ("d",) if root else ("d", "way"):
+        s = Session(files=[{"path": "/work", "from": work, "access": "overlay"}, {"path": f"/work/{way}/out", "access": "write"}])
+        s.run(f"import os; os.chdir('/work/{way}'); there = lambda: (sorted(os.listdir('.')), sorted(os.listdir('out')), oct(os.stat('.').st_mode))")
+        before = s.run("there()")["events"][-1]["data"]["text/plain"]
+        a = s.run("open('only', 'w').write('1'); os.chmod('.', 0o700)")
+        u = s("session.undo")
+        now = s.run("there()")["events"][-1]["data"]["text/plain"]
+        check(f"what is new beside a mount goes, and that stays ({way})", files(a) == {f"/work/{way}": "changed", f"/work/{way}/only": "added"}
+              and u["files_failed"] == 0 and now == before, (a["result"], u, now))
+        s.run("open('kept', 'w').write('1'); open('out/f', 'w').write('1')")
+        before = s.run("there()")["events"][-1]["data"]["text/plain"]
+        a = s.run("open('new', 'w').write('2'); open('out/f', 'w').write('2'); os.mkdir('out/d'); os.unlink('kept')")
+        check(f"changes in the mount and beside it are told apart ({way})", files(a) == {f"/work/{way}/new": "added", f"/work/{way}/out/f": "changed", f"/work/{way}/out/d": "added",
+              f"/work/{way}/kept": "deleted"}, a["result"])
+        u = s("session.undo")
+        now = s.run("there()")["events"][-1]["data"]["text/plain"]
+        check(f"and all go back ({way})", u["files_failed"] == 0 and u["files_back"] == 4 and now == before and s.run("open('out/f').read()")["events"][-1]["data"]["text/plain"] == "'1'", (u, now, before))
+        a = s.run(f"import shutil; shutil.rmtree('/work/{way}', True)")
+        u = s("session.undo")
+        now = s.run("there()")["events"][-1]["data"]["text/plain"]
+        check(f"also when all was removed that could be ({way})", u["files_failed"] == 0 and now == before and s.run("open('out/f').read()")["events"][-1]["data"]["text/plain"] == "'1'", (u, now, before))
+        s.end()
 
 
 @only("hostile")

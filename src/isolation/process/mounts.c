@@ -276,20 +276,22 @@ static int prepare_upper(struct mounts *m, const struct step *s, struct pale_err
 }
 
 /* What lies under a session's overlay stays within reach of the supervisor's helper that brings
- * back what an execution changed there. */
-static int keep_lower(struct mounts *m, const struct step *s, struct pale_err *err)
+ * back what an execution changed there. layers: the source, or with a skeleton the two. */
+static int keep_lower(struct mounts *m, const struct step *s, const char *layers,
+		      struct pale_err *err)
 {
-	char source[16];
+	bool two = strchr(layers, ':');
 
-	if (!m->plan->kernel)
-		return 0;
-	snprintf(source, sizeof(source), "s%u", s->index);
-	for (size_t i = 0; i < m->plan->noverlays; i++) {
+	for (size_t i = 0; m->plan->kernel && i < m->plan->noverlays; i++) {
+		int fd;
+
 		if (m->plan->overlays[i].index != s->index)
 			continue;
-		m->lower_fds[i] = openat(m->scratch, source, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (m->lower_fds[i] < 0)
-			return fail(err, s, errno, "cannot open what lies under it");
+		fd = two ? mount_overlay(layers, NULL, NULL)
+			 : open(layers, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0)
+			return fail(err, s, two ? -fd : errno, "cannot open what lies under it");
+		m->lower_fds[i] = fd;
 	}
 	return 0;
 }
@@ -327,7 +329,7 @@ static int step_overlay(struct mounts *m, const struct step *s, struct pale_err 
 			       "some file systems cannot lie below one)",
 			       QUOTED(s->target));
 	r = attach(s, tree, err);
-	return r < 0 || !writable ? r : keep_lower(m, s, err);
+	return r < 0 || !writable ? r : keep_lower(m, s, lower, err);
 }
 
 static int step_writable(struct mounts *m, const struct step *s, struct pale_err *err)
