@@ -312,6 +312,84 @@ static void test_cost(void **state)
 	close(ready);
 }
 
+static void on_signal(int number)
+{
+	(void)number;
+	fill(30, MAP_PRIVATE);
+	if (child() == 0)
+		pause();
+}
+
+static pid_t *sleeper_page; /* shared with it */
+
+static void work_asleep(void)
+{
+	pid_t pid = child();
+
+	if (pid) {
+		*sleeper_page = pid;
+	} else {
+		signal(SIGUSR1, on_signal);
+		for (;;)
+			pause();
+	}
+}
+
+static uint64_t clock_cpu_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+/* A box in which nothing runs costs less than one in which something does; what wakes up is seen,
+ * and what that starts. */
+static void test_asleep(void **state)
+{
+	const struct usage_budget budget = {.memory_bytes = 1ULL << 30, .cpus = 1};
+	struct usage_now now = {0};
+	uint64_t begun, first, asleep, until;
+	struct pale_err err;
+	struct usage *u;
+	int ready;
+	char byte;
+	pid_t pid, sleeper;
+
+	(void)state;
+	sleeper_page = mmap(NULL, sizeof(*sleeper_page), PROT_READ | PROT_WRITE,
+			    MAP_ANONYMOUS | MAP_SHARED, -1, 0);
+	assert_ptr_not_equal(sleeper_page, MAP_FAILED);
+	pid = start(work_asleep, &ready);
+	assert_int_equal(read(ready, &byte, 1), 1);
+	nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+	assert_int_equal(usage_new(pid, 0, &budget, &u, &err), 0);
+	begun = clock_cpu_us();
+	assert_int_equal(usage_sample(u, &now, &err), 0);
+	first = clock_cpu_us() - begun;
+	assert_int_equal(now.processes, 2);
+	sleeper = *sleeper_page;
+	begun = clock_cpu_us();
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(usage_sample(u, &now, &err), 0);
+	asleep = (clock_cpu_us() - begun) / 1000;
+	print_message("# a sample: %d us, of one that sleeps %d us\n", (int)first, (int)asleep);
+	assert_true(asleep < first);
+	assert_true(now.memory_bytes < 20 * MIB);
+	assert_int_equal(kill(sleeper, SIGUSR1), 0);
+	until = clock_mono_us() + 10000000;
+	while ((now.memory_bytes < 30 * MIB || now.processes < 3) && clock_mono_us() < until) {
+		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+		assert_int_equal(usage_sample(u, &now, &err), 0);
+	}
+	assert_true(now.memory_bytes >= 30 * MIB);
+	assert_int_equal(now.processes, 3);
+	usage_free(u);
+	close(ready);
+	end_all(pid);
+	munmap(sleeper_page, sizeof(*sleeper_page));
+}
+
 static void test_intervals(void **state)
 {
 	const struct usage_budget memory = {.memory_bytes = 1u << 30, .cpus = 1};
@@ -413,13 +491,10 @@ static void test_rlimits_of_the_host(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cpu),
-		cmocka_unit_test(test_daemons_are_seen),
-		cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_cost),
-		cmocka_unit_test(test_intervals),
-		cmocka_unit_test(test_rlimits),
-		cmocka_unit_test(test_rlimits_of_the_host),
+		cmocka_unit_test(test_cpu),	cmocka_unit_test(test_daemons_are_seen),
+		cmocka_unit_test(test_memory),	cmocka_unit_test(test_cost),
+		cmocka_unit_test(test_asleep),	cmocka_unit_test(test_intervals),
+		cmocka_unit_test(test_rlimits), cmocka_unit_test(test_rlimits_of_the_host),
 	};
 
 	prctl(PR_SET_CHILD_SUBREAPER, 1);

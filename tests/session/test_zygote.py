@@ -346,6 +346,59 @@ def test_modules():
     pool("stop", "--all")
 
 
+FILL = """
+import ctypes, sys
+add_key, n = 248 if sys.maxsize > 1 << 32 and "x86_64" in __import__("os").uname().machine else 217, 0
+while ctypes.CDLL(None, use_errno=True).syscall(add_key, b"user", b"pale-%d" % n, b"x", 1, -2) >= 0:
+    n += 1
+print(n, flush=True)
+sys.stdin.read()
+"""
+
+
+@case
+def test_keyrings():
+    """An ordinary user may have 200 keyrings: the boxes of a pool do without when that is not enough."""
+    if os.getuid():
+        print("# not root: another user's keys cannot be used up")
+        return
+    end()
+    place, uid = os.path.join(tmp, "other"), 64987  # whose keys no other test needs
+    os.mkdir(place)
+    os.chown(place, uid, uid)
+    as_other = {"env": env | {"HOME": place, "PALE_STATE_DIR": f"{place}/state"}, "user": uid, "group": uid,
+                "extra_groups": [], "text": True, "cwd": "/"}
+
+    def run(*command):
+        return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=120, **as_other)
+
+    r = run(pale, "pool", "start", "-n", "1")
+    if r.returncode and "namespace" in r.stderr:
+        print("# an ordinary user cannot make boxes here")
+        return
+    filler = subprocess.Popen([sys.executable, "-c", FILL], stdin=subprocess.PIPE, stdout=subprocess.PIPE, **as_other)
+    try:
+        n = int(filler.stdout.readline() or 0)
+        if not n:
+            print("# there are no keys here")
+            return
+        # As after a login: without a keyring of its own a process gets its first one in any case.
+        r = run(sys.executable, "-c", "import ctypes, os, sys; ctypes.CDLL(None).syscall(%d, 1, None); os.execv(sys.argv[1], "
+                "sys.argv[1:])" % (250 if "x86_64" in os.uname().machine else 219), pale, "run", "--", "true")
+        check("a box that needs a keyring of its own is refused", r.returncode == 125 and "maxkeys" in r.stderr, r.stderr)
+        names = [run(pale, "session", "new").stdout.strip() for _ in range(3)]
+        out = [run(pale, "session", "exec", name, "-c", "print(6 * 7, open('/proc/self/status').read().count('Seccomp:\\t2'))").stdout
+               for name in names]
+        check("those of a pool are made, and work", len(set(names)) == 3 and out == ["42 1\n"] * 3, (names, out))
+        r = run(pale, "session", "exec", names[-1], "-c",
+                "import ctypes; print(ctypes.CDLL(None, use_errno=True).syscall(250, 0, -3, 0), ctypes.get_errno())")
+        check("in which nobody can speak of keyrings", r.stdout == "-1 38\n" or "x86_64" not in os.uname().machine, r.stdout + r.stderr)
+    finally:
+        filler.communicate()
+        run(pale, "pool", "stop", "--all")
+        run(pale, "session", "rm", "--all")
+
+
 def fresh(n=2):
     """A pool with its zygote, and a box of it that somebody has."""
     end()

@@ -28,7 +28,7 @@
 
 struct birth {
 	const struct zygote *z;
-	const struct setup *setup;
+	struct setup *setup;
 	unsigned base;
 	char *stack;
 	int pidfd;
@@ -89,6 +89,7 @@ static int second(void *arg)
 
 	if (become_owner(b) < 0)
 		return 0;
+	b->setup->shared_keyring = privileges_share_keyring() == 0;
 	r = syscall(SYS_clone3, &args, sizeof(args));
 	if (r == 0)
 		setup_run(b->setup);
@@ -124,7 +125,7 @@ static int first(void *arg)
 	return 0;
 }
 
-int birth(const struct zygote *z, const struct setup *s, unsigned base, struct box *ret,
+int birth(const struct zygote *z, struct setup *s, unsigned base, struct box *ret,
 	  struct pale_err *err)
 {
 	/* Not on the stack: the helper's own is in it. */

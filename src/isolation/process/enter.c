@@ -56,7 +56,7 @@ int isolation_enter(const struct box *box, const struct plan *plan, const int *r
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot enter the box's root");
 	if (have.st_dev != want.st_dev || have.st_ino != want.st_ino)
 		return err_set(err, PALE_E_SYSTEM, STAGE, 0, "this is not the box's root");
-	r = privileges_drop(plan, err);
+	r = privileges_drop(plan, false, err);
 	if (r == 0)
 		r = lock_paths(plan, readable, n, err);
 	if (r == 0 && prctl(PR_SET_DUMPABLE, 0) < 0)

@@ -43,7 +43,8 @@ static int install_filter(const struct lockdown *l, int *ret_listener)
 
 int lockdown(const struct lockdown *l, int *ret_listener, struct pale_err *err)
 {
-	int r = l->forked ? privileges_give_up(l->plan, err) : privileges_drop(l->plan, err);
+	int r = l->forked ? privileges_give_up(l->plan, l->shared_keyring, err)
+			  : privileges_drop(l->plan, l->shared_keyring, err);
 
 	*ret_listener = -1;
 	/* The zygote was not, nor is who changes ids; who was executed as the box's user is: its

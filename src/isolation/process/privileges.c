@@ -16,6 +16,9 @@
 
 #define STAGE		    "confine"
 #define KEYCTL_JOIN_SESSION 1
+#define KEYCTL_SETPERM	    5
+#define SHARED_KEYRING	    "pale-boxes"
+#define SHARED_PERMISSIONS  0x3f0a0000 /* possessor: all; its user: view, search */
 
 static int fail(struct pale_err *err, const char *what)
 {
@@ -34,7 +37,32 @@ static int reset_signals(struct pale_err *err)
 	return sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? fail(err, "reset the signal mask") : 0;
 }
 
-int privileges_give_up(const struct plan *plan, struct pale_err *err)
+int privileges_share_keyring(void)
+{
+	long key = syscall(SYS_keyctl, KEYCTL_JOIN_SESSION, SHARED_KEYRING);
+
+	if (key < 0)
+		return -errno;
+	return syscall(SYS_keyctl, KEYCTL_SETPERM, key, SHARED_PERMISSIONS) < 0 ? -errno : 0;
+}
+
+/* The caller's session keyring holds its keys; where keys are off there is nothing to leave. The
+ * kernel lets an ordinary user have 200: with more boxes than that an empty one of several is as
+ * good, as the filter lets nobody speak of keyrings. */
+static int leave_keyring(bool shared, struct pale_err *err)
+{
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION, NULL) >= 0 || errno == ENOSYS ||
+	    (errno == EDQUOT && shared))
+		return 0;
+	fail(err, "get a keyring of the box's own");
+	if (errno == EDQUOT)
+		err_add(err,
+			": this user has as many as it may (remedy: sysctl kernel.keys.maxkeys, "
+			"or boxes of a pool, which can share one)");
+	return -(int)err->code;
+}
+
+int privileges_give_up(const struct plan *plan, bool shared_keyring, struct pale_err *err)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct none[2] = {0};
@@ -59,10 +87,8 @@ int privileges_give_up(const struct plan *plan, struct pale_err *err)
 		return fail(err, "drop the capabilities");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return fail(err, "set no_new_privs");
-	/* The caller's session keyring holds its keys; where keys are off there is nothing to
-	 * leave. */
-	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION, NULL) < 0 && errno != ENOSYS)
-		return fail(err, "get a keyring of the box's own");
+	if (leave_keyring(shared_keyring, err) < 0)
+		return -(int)err->code;
 	/* Before the filter, which keeps it so: see rlimits.c. One who may have none at all cannot
 	 * say so, and a handler in the host gets his dumps, in a box or not. */
 	if (setrlimit(RLIMIT_CORE, &(struct rlimit){1, 1}) < 0 &&
@@ -72,9 +98,9 @@ int privileges_give_up(const struct plan *plan, struct pale_err *err)
 	return 0;
 }
 
-int privileges_drop(const struct plan *plan, struct pale_err *err)
+int privileges_drop(const struct plan *plan, bool shared_keyring, struct pale_err *err)
 {
-	int r = privileges_give_up(plan, err);
+	int r = privileges_give_up(plan, shared_keyring, err);
 
 	if (r < 0)
 		return r;

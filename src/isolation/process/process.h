@@ -30,6 +30,7 @@ struct setup {
 	int program_fd;		    /* sealed memfd that is executed as the command, or -1 */
 	int request_fd, library_fd; /* the zygote's: see zygote_wire.h */
 	cpu_set_t processors;	    /* that the caller may run on */
+	bool shared_keyring;	    /* it has the zygote's */
 };
 
 /* What a descriptor is that the child passes out of the box. */
@@ -138,18 +139,24 @@ int network_enter(struct network *n, struct pale_err *err) _must_check_;
 
 /* privileges.c: what is dropped before the box's own code runs. Of the plan only user_range, uid
  * and gid count. */
-int privileges_drop(const struct plan *plan, struct pale_err *err) _must_check_;
+int privileges_drop(const struct plan *plan, bool shared_keyring,
+		    struct pale_err *err) _must_check_;
 /* The same, but for the signal that comes when its parent ends (a fork's parent is not what it has
  * to end with), and for the signal handlers (which are the forked program's own). */
-int privileges_give_up(const struct plan *plan, struct pale_err *err) _must_check_;
+int privileges_give_up(const struct plan *plan, bool shared_keyring,
+		       struct pale_err *err) _must_check_;
+/* Exchanges the session keyring for an empty one that all boxes of this user namespace can share.
+ * 0 or a negative errno. */
+int privileges_share_keyring(void) _must_check_;
 
 /* lockdown.c: the end of every set-up. */
 struct lockdown {
 	const struct plan *plan; /* as privileges_drop(), host.attach, side */
 	const char *cwd;
 	const struct sock_fprog *filter;
-	bool listens; /* the filter has a listener, which is told over control_fd */
-	bool forked;  /* a zygote's fork */
+	bool listens;	     /* the filter has a listener, which is told over control_fd */
+	bool forked;	     /* a zygote's fork */
+	bool shared_keyring; /* what it has is none of the caller's */
 	int control_fd;
 	const struct rlimits *rlimits;				/* or NULL */
 	int (*restrict_files)(void *arg, struct pale_err *err); /* by Landlock */
@@ -184,5 +191,5 @@ pid_t pid_of(int pidfd);
 /* birth.c: the set-up child of a box whose namespaces are children of a zygote's; base: root's, of
  * the box's ids, which are mapped when this returns. Sets ret->pid and pidfd, also if it fails
  * later. */
-int birth(const struct zygote *z, const struct setup *s, unsigned base, struct box *ret,
+int birth(const struct zygote *z, struct setup *s, unsigned base, struct box *ret,
 	  struct pale_err *err) _must_check_;

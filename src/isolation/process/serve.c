@@ -174,7 +174,10 @@ static int become_kernel(struct fork_fds *f, char *env, size_t size, struct pale
 	static struct plan plan; /* as much of it as counts here */
 	const struct zygote_config *c;
 	struct sock_fprog filter;
-	struct lockdown end = {.plan = &plan, .forked = true, .arg = &f->fds[ZYGOTE_RULESET]};
+	struct lockdown end = {.plan = &plan,
+			       .forked = true,
+			       .shared_keyring = true,
+			       .arg = &f->fds[ZYGOTE_RULESET]};
 	_cleanup_close_ int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	struct setup_packet hello = {.what = SETUP_FD_COMMAND, .index = (uint32_t)getpid()};
 	size_t bytes = 0, env_bytes;

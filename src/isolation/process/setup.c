@@ -326,6 +326,7 @@ static int setup(const struct setup *s, struct pale_err *err)
 			seccomp_program(plan->profile, s->role == BOX_PLAIN ? plan->seccomp_watch
 									    : SECCOMP_NO_LISTENER),
 		.listens = s->role == BOX_PLAIN && !(plan->seccomp_watch & SECCOMP_NO_LISTENER),
+		.shared_keyring = s->shared_keyring,
 		.control_fd = s->control_fd,
 		.rlimits = s->role == BOX_ZYGOTE ? NULL : &plan->rlimits,
 		.restrict_files = restrict_files,

@@ -41,10 +41,12 @@ _Noreturn static void become_zygote(const struct setup *s)
 	snprintf(fds, sizeof(fds), "%d,%d", s->request_fd, s->library_fd);
 	argv[n++] = (char *)(uintptr_t) "--serve";
 	argv[n] = fds;
-	if (privileges_drop(s->plan, &err) < 0) {
+	if (privileges_drop(s->plan, false, &err) < 0) {
 		dprintf(STDERR_FILENO, "%s\n", err.message);
 		_exit(1);
 	}
+	/* Where keys are off there is none to share. */
+	(void)!privileges_share_keyring();
 	if (setsid() < 0 || chdir("/") < 0)
 		die("leave the caller's session");
 	if (syscall(SYS_close_range, 3U, ~0U, 1U << 2 /* CLOSE_RANGE_CLOEXEC */) < 0 ||
