@@ -35,8 +35,10 @@ class Who:
 
     def run(self, command, timeout, cwd="/"):
         """Standard output and error together, and the status; None if it took too long. Nothing of it is left."""
-        with subprocess.Popen(self.prefix + command, env=self.env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, start_new_session=True) as process:
+        # A caller in the background ignores interrupts, and so would all that it starts.
+        with subprocess.Popen(["env", "--default-signal", *self.prefix, *command], env=self.env, cwd=cwd,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              start_new_session=True) as process:
             try:
                 out, err = process.communicate(timeout=timeout)
                 status = process.returncode

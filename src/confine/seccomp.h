@@ -20,6 +20,9 @@ enum seccomp_watch {
 		2,		 /* opens for writing, and calls that create or change a name */
 	SECCOMP_WATCH_FILES = 4, /* every open; implies the one before */
 	SECCOMP_NO_LISTENER = 8, /* nothing is reported: refusals are plain errnos */
+	/* Not reported, but refused: the box's user is the only one in its namespace, and neither
+	 * root nor nobody. */
+	SECCOMP_ONE_USER = 16,
 };
 
 /* The program for this machine's architecture; static memory. Never NULL for valid arguments. */

@@ -123,6 +123,26 @@ static const struct seccomp_case c_mknodat[] = {NO(ALL, EPERM, 1, EQM(2, FORMAT_
 						NO(ALL, EPERM, 1, EQM(2, FORMAT_MASK, 0060000)),
 						TELL(ALL, WRITES, 0), END};
 
+/* /etc/passwd has root and nobody, as everywhere; where the box's user namespace has neither's id,
+ * the kernel takes a program that asks for one to be mistaken (EINVAL). What an ordinary machine
+ * says to an ordinary user, and what programs are prepared for, is that it may not. */
+#define NOBODY 65534u
+#define STRANGER(n, ...)                                               \
+	{                                                              \
+		DEF | STR, SECCOMP_ONE_USER, SECCOMP_SILENT, n, EPERM, \
+		{                                                      \
+			__VA_ARGS__                                    \
+		}                                                      \
+	}
+#define STRANGERS(arg) STRANGER(1, EQ(arg, 0)), STRANGER(1, EQ(arg, NOBODY))
+static const struct seccomp_case c_chown[] = {STRANGERS(1), STRANGERS(2), TELL(ALL, WRITES, 0),
+					      END};
+static const struct seccomp_case c_fchownat[] = {STRANGERS(2), STRANGERS(3), TELL(ALL, WRITES, 0),
+						 END};
+static const struct seccomp_case c_fchown[] = {STRANGERS(1), STRANGERS(2), END};
+static const struct seccomp_case c_setid[] = {STRANGERS(0), END};
+static const struct seccomp_case c_setids[] = {STRANGERS(0), STRANGERS(1), END};
+
 static const struct seccomp_case c_clone[] = {NO(DEF | STR, EPERM, 1, NEM(0, CLONE_NAMESPACES, 0)),
 					      END};
 static const struct seccomp_case c_unshare[] = {
@@ -228,6 +248,11 @@ enum seccomp_cases {
 	C_HUGE_SEGMENT,
 	C_MKNOD,
 	C_MKNODAT,
+	C_CHOWN,
+	C_FCHOWNAT,
+	C_FCHOWN,
+	C_SETID,
+	C_SETIDS,
 	C_CLONE,
 	C_UNSHARE,
 	C_PTRACE,
@@ -267,6 +292,11 @@ const struct seccomp_case *seccomp_row_cases(const struct seccomp_row *row)
 	case C_HUGE_SEGMENT: return c_huge_segment;
 	case C_MKNOD: return c_mknod;
 	case C_MKNODAT: return c_mknodat;
+	case C_CHOWN: return c_chown;
+	case C_FCHOWNAT: return c_fchownat;
+	case C_FCHOWN: return c_fchown;
+	case C_SETID: return c_setid;
+	case C_SETIDS: return c_setids;
 	case C_CLONE: return c_clone;
 	case C_UNSHARE: return c_unshare;
 	case C_PTRACE: return c_ptrace;
@@ -355,7 +385,7 @@ const struct seccomp_row seccomp_rows[] = {
 	AC("link", C_NAME), AC("linkat", C_NAME), AC("symlink", C_NAME), AC("symlinkat", C_NAME),
 	AC("mknod", C_MKNOD), AC("mknodat", C_MKNODAT), AC("truncate", C_NAME),
 	AC("chmod", C_NAME), AC("fchmodat", C_NAME), AC("fchmodat2", C_NAME), A("fchmod"),
-	AC("chown", C_NAME), AC("lchown", C_NAME), AC("fchownat", C_NAME), A("fchown"),
+	AC("chown", C_CHOWN), AC("lchown", C_CHOWN), AC("fchownat", C_FCHOWNAT), AC("fchown", C_FCHOWN),
 	AC("utime", C_NAME), AC("utimes", C_NAME), AC("futimesat", C_NAME), AC("utimensat", C_NAME),
 	A("access"), A("faccessat"), A("faccessat2"), A("stat"), A("lstat"), A("fstat"),
 	A("newfstatat"), A("statx"), A("statfs"), A("fstatfs"), A("readlink"), A("readlinkat"),
@@ -379,8 +409,8 @@ const struct seccomp_row seccomp_rows[] = {
 	A("waitid"), A("kill"), A("tkill"), A("tgkill"), A("pidfd_open"), A("pidfd_send_signal"),
 	A("getpid"), A("getppid"), A("gettid"), A("getpgrp"), A("getpgid"), A("setpgid"), A("getsid"),
 	A("setsid"), A("getuid"), A("geteuid"), A("getgid"), A("getegid"), A("getresuid"),
-	A("getresgid"), A("getgroups"), A("setuid"), A("setgid"), A("setreuid"), A("setregid"),
-	A("setresuid"), A("setresgid"), A("setfsuid"), A("setfsgid"), A("setgroups"), A("capget"),
+	A("getresgid"), A("getgroups"), AC("setuid", C_SETID), AC("setgid", C_SETID), AC("setreuid", C_SETIDS), AC("setregid", C_SETIDS),
+	AC("setresuid", C_SETIDS), AC("setresgid", C_SETIDS), A("setfsuid"), A("setfsgid"), A("setgroups"), A("capget"),
 	A("capset"), AC("prctl", C_PRCTL), A("arch_prctl"), A("set_thread_area"), A("get_thread_area"),
 	A("set_tid_address"), A("set_robust_list"), A("get_robust_list"), A("rseq"), A("futex"),
 	A("futex_waitv"), A("futex_wake"), A("futex_wait"), A("futex_requeue"), A("getcpu"),

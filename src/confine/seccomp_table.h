@@ -21,11 +21,11 @@ enum seccomp_action {
 
 /* The sets of enum seccomp_watch bits, and which of them stands for a given one: a program is made
  * only for those that stand for themselves. */
-#define SECCOMP_WATCH_VARIANTS 16
+#define SECCOMP_WATCH_VARIANTS 32
 static inline unsigned seccomp_watch_variant(unsigned watch)
 {
 	if (watch & SECCOMP_NO_LISTENER)
-		return SECCOMP_NO_LISTENER;
+		return SECCOMP_NO_LISTENER | (watch & SECCOMP_ONE_USER);
 	if (watch & SECCOMP_WATCH_FILES)
 		return watch | SECCOMP_WATCH_FILE_WRITES;
 	return watch;

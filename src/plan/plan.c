@@ -176,6 +176,12 @@ static int check_enforceable(struct plan *p, struct pale_err *err)
 	return 0;
 }
 
+/* Root's id, or nobody's. */
+static bool is_common(unsigned id)
+{
+	return id == 0 || id == 65534;
+}
+
 static void set_confinement(struct plan *p, const struct policy *policy,
 			    const struct plan_request *req)
 {
@@ -192,6 +198,9 @@ static void set_confinement(struct plan *p, const struct policy *policy,
 		p->seccomp_watch |= SECCOMP_WATCH_FILE_WRITES;
 	if (p->events && p->watch_files == WATCH_ALL)
 		p->seccomp_watch |= SECCOMP_WATCH_FILES;
+	/* A range of ids for root's boxes has those of root and nobody. */
+	if (!p->user_range && !is_common(p->uid) && !is_common(p->gid))
+		p->seccomp_watch |= SECCOMP_ONE_USER;
 	if (p->events && req->ordered && !req->tty)
 		p->seccomp_watch |= SECCOMP_WATCH_OUTPUT;
 }

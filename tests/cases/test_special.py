@@ -115,4 +115,28 @@ def test_setuid():
     check("which is no root", uid.strip() not in ("", "0"), uid)
 
 
+@case
+def test_other_users():
+    """root and nobody are in /etc/passwd, whether or not the box's namespace has them: one may not become them."""
+    code = """import errno, os
+open('/tmp/f', 'w').close()
+fd = os.open('/tmp/f', os.O_RDONLY)
+def told(f, *args):
+    try: f(*args)
+    except OSError as e: return errno.errorcode[e.errno]
+    return 'done'
+me, mine = os.getuid(), os.getgid()
+print([told(f, *a) for other in (0, 65534) for f, a in (
+    (os.setuid, (other,)), (os.setgid, (other,)), (os.setreuid, (other, other)), (os.setregid, (other, -1)),
+    (os.setresuid, (-1, other, -1)), (os.chown, ('/tmp/f', other, -1)), (os.chown, ('/tmp/f', -1, other)),
+    (os.fchown, (fd, other, mine)), (os.lchown, ('/tmp/f', me, other)))])
+print([told(f, *a) for f, a in ((os.setuid, (me,)), (os.setreuid, (me, -1)), (os.chown, ('/tmp/f', me, mine)), (os.fchown, (fd, -1, -1)))])
+"""
+    r = py(code)
+    same("ids that are not the user's: not permitted", r.out.splitlines()[:1], [str(["EPERM"] * 18)])
+    same("its own are", r.out.splitlines()[1:], [str(["done"] * 4)])
+    r = py("import os; open('/tmp/f', 'w'); os.chown('/tmp/f', 0, 0); os.setuid(0); print('done')", "--set", "user=root")
+    same("root of a box of its own may say its id", r.out, "done\n")
+
+
 done()

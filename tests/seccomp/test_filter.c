@@ -90,6 +90,15 @@ static void test_expected(void **state)
 		{D, 0, "unshare", {0x400}, OK},		   /* CLONE_FILES */
 		{N, 0, "unshare", {0x10000000}, OK},
 		{D, QUIET, "setns", {3, 0}, ERR(EPERM)},
+		{D, SECCOMP_ONE_USER, "setreuid", {65534, ~0ull}, ERR(EPERM)},
+		{D, SECCOMP_ONE_USER, "setreuid", {~0ull, 0}, ERR(EPERM)},
+		{D, SECCOMP_ONE_USER, "setuid", {1000, 0}, OK},
+		{D, SECCOMP_ONE_USER, "chown", {1, 0, 1000}, ERR(EPERM)},
+		{D, SECCOMP_ONE_USER, "chown", {1, 1000, ~0ull}, OK},
+		{D, SECCOMP_ONE_USER | QUIET, "fchownat", {3, 1, HIGH | 0, 5}, ERR(EPERM)},
+		{D, 0, "chown", {1, 0, 0}, OK},
+		{D, QUIET, "setuid", {0}, OK},
+		{N, SECCOMP_ONE_USER, "setuid", {0}, OK},
 		{D, QUIET, "mount", {0}, ERR(EPERM)},
 		{N, QUIET, "mount", {0}, OK},
 		{D, QUIET, "fsopen", {0}, ERR(EPERM)},
@@ -314,7 +323,7 @@ static void test_against_table(void **state)
 			size_t n = row ? interesting(row, values, ARRAY_SIZE(values)) : 0;
 
 			for (int p = 0; p < SECCOMP_PROFILES; p++)
-				for (unsigned w = 0; w <= QUIET; w++) {
+				for (unsigned w = 0; w < SECCOMP_WATCH_VARIANTS; w++) {
 					unsigned rounds = n ? 40 : 1;
 					struct seccomp_data d = {
 						.arch = seccomp_audit_arch((enum seccomp_arch)a),
