@@ -200,6 +200,33 @@ PALE_EXPORT void pale_plan_print(const struct pale_plan *p, FILE *out, unsigned 
  */
 PALE_EXPORT int pale_doctor(char **ret, FILE *out, unsigned flags, struct pale_err *err);
 
+/* --- verifying ---------------------------------------------------------------------------- */
+
+struct pale_verify_options {
+	size_t size;	     /* sizeof(struct pale_verify_options) */
+	const char *axis;    /* only attacks on this one; NULL: all four */
+	const char *attacks; /* only these, by names with commas between; NULL: all */
+	unsigned parallel;   /* boxes at a time, at most 8; 0: one a processor */
+	/* Told of each box that has ended, and at least each second; not 0: enough. May be NULL. */
+	int (*progress)(void *arg, size_t done, size_t all);
+	void *arg;
+};
+/* Runs every attack of the corpus in boxes made from the policy, and judges each promise of the
+ * plan by what they came to (docs/verify.md). 1: all that was tried held; 0: something is broken;
+ * 2: what became of some attack was not seen. *ret: the report, a JSON object, to be freed. Nothing
+ * of the caller's is changed, and no log is left; it takes up to two minutes. The calling process
+ * must have a single thread: $PALE_STATE_DIR is another one meanwhile. PALE_E_NOTFOUND: the program
+ * with the attacks is not installed; PALE_E_HOST, PALE_E_POLICY: no box can be made. */
+PALE_EXPORT int pale_verify(const struct pale_policy *policy,
+			    const struct pale_verify_options *options, char **ret,
+			    struct pale_err *err);
+/* The report for people; with PALE_PRINT_ATTACKS each attack has a line. */
+#define PALE_PRINT_ATTACKS 4u
+PALE_EXPORT void pale_verify_print(const char *report, FILE *out, unsigned flags);
+/* What attacks there are: a JSON list of {attack, axis, promise, gain, source, ...}, to be freed.
+ */
+PALE_EXPORT int pale_verify_attacks(char **ret, struct pale_err *err);
+
 #define PALE_ID_SIZE 27 /* of a run's id with its final NUL */
 
 /* --- runs -------------------------------------------------------------------------------- */

@@ -1,12 +1,13 @@
 /* A connection that opens with data and without connect(2): what watches only that call does not
  * see it. argv: address and port. */
-#include "../kernel/attack.h"
+#include "../attack.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-ATTACK
+ATTACK(NETWORK, "egress", .gain = "a connection that no check of connect(2) sees",
+       .source = "tcp(7)", .works = OUTSIDE)
 {
 	static const char request[] = "GET / HTTP/1.0\r\n\r\n";
 	struct sockaddr_in a = {.sin_family = AF_INET};

@@ -1,7 +1,7 @@
 /* A connected socket is disconnected (AF_UNSPEC) and connected to somewhere else: where a
  * supervisor hands sockets of its own into a box, this reached the host. argv: the address and port
  * that may be reached, and those of a service that may not. */
-#include "../kernel/attack.h"
+#include "../attack.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -15,7 +15,8 @@ static struct sockaddr_in to(const char *address, const char *port)
 	return a;
 }
 
-ATTACK
+ATTACK(NETWORK, "egress", .gain = "the host, by a socket that the supervisor connected",
+       .source = "connect(2)", .works = OUTSIDE)
 {
 	struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
 	struct sockaddr_in good, bad;

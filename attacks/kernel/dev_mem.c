@@ -1,9 +1,10 @@
 /* The machine's memory. */
-#include "attack.h"
+#include "../attack.h"
 
 #include <fcntl.h>
 
-ATTACK
+ATTACK(KERNEL, "privileges", .gain = "the machine's memory", .source = "mem(4)",
+       .works = SOME_KERNELS, .without = "/dev/mem")
 {
 	return open("/dev/mem", O_RDONLY | O_CLOEXEC);
 }

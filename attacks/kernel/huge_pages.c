@@ -3,11 +3,13 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 
-#include "attack.h"
+#include "../attack.h"
 
 #define SIZE ((size_t)2 << 20)
 
-ATTACK
+ATTACK(KERNEL, "calls", .gain = "the host's pool of huge pages, which no limit of memory counts",
+       .source = "memfd_create(2)", .event = "call.denied", .with = "call=memfd_create",
+       .works = OUTSIDE)
 {
 	int fd = memfd_create("huge", MFD_HUGETLB), id;
 

@@ -1,5 +1,5 @@
 /* The 32-bit door: socketcall() with a family that the 64-bit one refuses. */
-#include "attack.h"
+#include "../attack.h"
 
 #ifdef __x86_64__
 #include <signal.h>
@@ -14,7 +14,9 @@ static void none(int sig)
 }
 #endif
 
-ATTACK
+ATTACK(KERNEL, "calls",
+       .gain = "calls by 32-bit numbers, whose arguments no filter of 64-bit ones sees",
+       .source = "CVE-2026-31431", .works = SOME_KERNELS, .without = "32-bit calls")
 {
 #ifdef __x86_64__
 	uint32_t *args = mmap(NULL, 4096, PROT_READ | PROT_WRITE,

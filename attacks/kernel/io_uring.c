@@ -1,7 +1,9 @@
 /* A ring: system calls that the filter would never see. */
-#include "attack.h"
+#include "../attack.h"
 
-ATTACK
+ATTACK(KERNEL, "calls", .gain = "system calls that the filter would never see",
+       .source = "CVE-2022-29582", .event = "call.denied", .with = "call=io_uring_setup",
+       .works = OUTSIDE)
 {
 	char params[120] = {0};
 

@@ -1,11 +1,12 @@
 /* The machine's input and output ports. */
-#include "attack.h"
+#include "../attack.h"
 
 #ifdef SYS_iopl
 #include <sys/io.h>
 #endif
 
-ATTACK
+ATTACK(KERNEL, "calls", .gain = "the machine's input and output ports", .source = "iopl(2)",
+       .event = "call.denied", .with = "call=iopl", .works = SOME_KERNELS, .without = "ports")
 {
 #ifdef SYS_iopl
 	return iopl(3);

@@ -1,7 +1,9 @@
 /* A kernel module (an empty one). */
-#include "attack.h"
+#include "../attack.h"
 
-ATTACK
+ATTACK(KERNEL, "calls", .gain = "code in the kernel", .source = "init_module(2)",
+       .event = "call.denied", .with = "call=init_module", .works = SOME_KERNELS,
+       .without = "modules")
 {
 	return reached(syscall(SYS_init_module, "", 0ul, ""), ENOEXEC);
 }

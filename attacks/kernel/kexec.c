@@ -1,7 +1,8 @@
 /* Another kernel (none: it only lets go of what was loaded). */
-#include "attack.h"
+#include "../attack.h"
 
-ATTACK
+ATTACK(KERNEL, "calls", .gain = "another kernel", .source = "kexec_load(2)", .event = "call.denied",
+       .with = "call=kexec_load", .works = SOME_KERNELS, .without = "kexec")
 {
 	return syscall(SYS_kexec_load, 0ul, 0ul, NULL, 0ul);
 }

@@ -1,10 +1,11 @@
 /* A device node of one's own: the kernel's memory. */
-#include "attack.h"
+#include "../attack.h"
 
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-ATTACK
+ATTACK(KERNEL, "calls", .gain = "a device of its own: the kernel's memory", .source = "mknod(2)",
+       .event = "call.denied", .with = "call=mknodat", .works = AS_ROOT)
 {
 	char dir[] = "/tmp/attack-XXXXXX", path[64];
 	long r;

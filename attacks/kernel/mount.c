@@ -1,10 +1,11 @@
 /* A mount, in a mount namespace of its own if it can have one. */
-#include "attack.h"
+#include "../attack.h"
 
 #include <sched.h>
 #include <sys/mount.h>
 
-ATTACK
+ATTACK(KERNEL, "calls", .gain = "a file system of its own over the box's", .source = "mount(2)",
+       .event = "call.denied", .with = "call=mount", .works = AS_ROOT, .flags = NESTING)
 {
 	if (unshare(CLONE_NEWNS) == 0)
 		mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);

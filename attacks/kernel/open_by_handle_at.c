@@ -1,9 +1,11 @@
 /* A file by its number, past every path: how containers were left in 2014. */
-#include "attack.h"
+#include "../attack.h"
 
 #include <fcntl.h>
 
-ATTACK
+ATTACK(KERNEL, "calls", .gain = "a file by its number, past every path",
+       .source = "the shocker exploit (2014)", .event = "call.denied",
+       .with = "call=open_by_handle_at", .works = AS_ROOT)
 {
 	struct {
 		struct file_handle h;

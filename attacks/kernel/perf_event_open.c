@@ -1,9 +1,10 @@
 /* A performance counter on oneself. */
-#include "attack.h"
+#include "../attack.h"
 
 #include <linux/perf_event.h>
 
-ATTACK
+ATTACK(KERNEL, "calls", .gain = "counters that tell what others do", .source = "CVE-2013-2094",
+       .event = "call.denied", .with = "call=perf_event_open", .works = OUTSIDE)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 				       .size = sizeof(attr),

@@ -1,7 +1,8 @@
 /* A descriptor of another process. */
-#include "attack.h"
+#include "../attack.h"
 
-ATTACK
+ATTACK(KERNEL, "calls", .gain = "a descriptor of another process", .source = "pidfd_getfd(2)",
+       .event = "call.denied", .with = "call=pidfd_getfd", .works = OUTSIDE)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, getppid(), 0);
 

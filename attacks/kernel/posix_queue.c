@@ -1,9 +1,10 @@
 /* A message queue of another program. */
-#include "attack.h"
+#include "../attack.h"
 
 #include <fcntl.h>
 
-ATTACK
+ATTACK(KERNEL, "processes", .gain = "messages of the host's programs", .source = "mq_overview(7)",
+       .works = OUTSIDE)
 {
-	return syscall(SYS_mq_open, NAME("pale-attack"), O_RDONLY, 0, NULL);
+	return syscall(SYS_mq_open, target("queue"), O_RDONLY, 0, NULL);
 }

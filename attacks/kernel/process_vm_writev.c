@@ -1,9 +1,11 @@
 /* Memory of another process: write into it. */
-#include "attack.h"
+#include "../attack.h"
 
 #include <sys/uio.h>
 
-ATTACK
+ATTACK(KERNEL, "calls", .gain = "the memory of another process, to write into",
+       .source = "process_vm_writev(2)", .event = "call.denied", .with = "call=process_vm_writev",
+       .works = OUTSIDE)
 {
 	char byte = 'x';
 	struct iovec here = {&byte, 1}, there = {&byte, 1};

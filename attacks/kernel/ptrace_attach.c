@@ -1,5 +1,5 @@
 /* Another process of the same user, which did not ask to be traced. */
-#include "attack.h"
+#include "../attack.h"
 
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -22,7 +22,8 @@ static pid_t victim(int *ret_end)
 	return pid;
 }
 
-ATTACK
+ATTACK(KERNEL, "calls", .gain = "another process, led on a string", .source = "CVE-2019-13272",
+       .event = "call.denied", .with = "call=ptrace", .works = OUTSIDE)
 {
 	int end, status;
 	pid_t pid = victim(&end);

@@ -1,5 +1,5 @@
 /* The same, without stopping it. */
-#include "attack.h"
+#include "../attack.h"
 
 #include <sys/ptrace.h>
 
@@ -21,7 +21,8 @@ static pid_t victim(int *ret_end)
 	return pid;
 }
 
-ATTACK
+ATTACK(KERNEL, "calls", .gain = "another process, led on a string without being stopped",
+       .source = "ptrace(2)", .event = "call.denied", .with = "call=ptrace", .works = OUTSIDE)
 {
 	int end, error;
 	pid_t pid = victim(&end);

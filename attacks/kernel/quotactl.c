@@ -1,7 +1,8 @@
 /* Disk quotas. */
-#include "attack.h"
+#include "../attack.h"
 
-ATTACK
+ATTACK(KERNEL, "calls", .gain = "the disk quotas of others", .source = "quotactl(2)",
+       .event = "call.denied", .with = "call=quotactl", .works = OUTSIDE)
 {
 	return syscall(SYS_quotactl, 0x80000100 /* Q_SYNC */, NULL, 0, NULL);
 }

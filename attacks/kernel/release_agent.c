@@ -1,10 +1,12 @@
 /* The program that the kernel runs, as root, when a control group is empty. */
-#include "attack.h"
+#include "../attack.h"
 
 #include <fcntl.h>
 #include <glob.h>
 
-ATTACK
+ATTACK(KERNEL, "privileges",
+       .gain = "a program of its own run by the kernel, as root, when a control group is empty",
+       .source = "CVE-2022-0492", .works = SOME_KERNELS, .without = "control groups v1")
 {
 	glob_t g = {0};
 	long r = -1;

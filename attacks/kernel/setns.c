@@ -1,10 +1,11 @@
 /* Another namespace, through /proc. */
-#include "attack.h"
+#include "../attack.h"
 
 #include <fcntl.h>
 #include <sched.h>
 
-ATTACK
+ATTACK(KERNEL, "calls", .gain = "another namespace", .source = "setns(2)", .event = "call.denied",
+       .with = "call=setns", .works = AS_ROOT, .flags = NESTING)
 {
 	int fd = open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC);
 

@@ -1,7 +1,8 @@
 /* A swap file of one's own. */
-#include "attack.h"
+#include "../attack.h"
 
-ATTACK
+ATTACK(KERNEL, "calls", .gain = "swap of its own", .source = "swapon(2)", .event = "call.denied",
+       .with = "call=swapon", .works = AS_ROOT)
 {
 	return reached(syscall(SYS_swapon, "/nowhere", 0), ENOENT);
 }

@@ -1,10 +1,11 @@
 /* Shared memory of other programs, by its list. */
-#include "attack.h"
+#include "../attack.h"
 
 #include <sys/ipc.h>
 #include <sys/shm.h>
 
-ATTACK
+ATTACK(KERNEL, "processes", .gain = "shared memory of the host's programs", .source = "sysvipc(7)",
+       .works = OUTSIDE)
 {
 	struct shmid_ds d;
 	struct {

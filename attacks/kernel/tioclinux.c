@@ -1,5 +1,5 @@
 /* Pasting into a virtual console. */
-#include "attack.h"
+#include "../attack.h"
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -25,7 +25,9 @@ static int terminal(void)
 	return slave;
 }
 
-ATTACK
+ATTACK(KERNEL, "calls", .gain = "text pasted into a virtual console",
+       .source = "ioctl_console(2); CVE-2023-28100", .event = "call.denied", .with = "call=ioctl",
+       .works = SOME_KERNELS, .without = "a virtual console")
 {
 	char what = 6; /* the shift state: read only */
 	int fd = open("/dev/tty1", O_RDWR | O_NOCTTY | O_CLOEXEC);

@@ -1,5 +1,5 @@
 /* A line discipline: loads old and seldom read kernel code. */
-#include "attack.h"
+#include "../attack.h"
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -25,7 +25,8 @@ static int terminal(void)
 	return slave;
 }
 
-ATTACK
+ATTACK(KERNEL, "calls", .gain = "a line discipline: old and seldom read kernel code",
+       .source = "CVE-2017-2636", .event = "call.denied", .with = "call=ioctl", .works = OUTSIDE)
 {
 	int fd = terminal(), n_null = 27;
 

@@ -1,5 +1,5 @@
 /* Input put into a terminal: commands typed for the person who reads it. */
-#include "attack.h"
+#include "../attack.h"
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -25,7 +25,9 @@ static int terminal(void)
 	return slave;
 }
 
-ATTACK
+ATTACK(KERNEL, "calls", .gain = "commands typed for the person at the terminal",
+       .source = "CVE-2017-5226", .event = "call.denied", .with = "call=ioctl",
+       .works = SOME_KERNELS, .without = "TIOCSTI")
 {
 	int fd = terminal();
 

@@ -1,5 +1,5 @@
 /* The same with garbage in the upper half of the request (CVE-2019-10063). */
-#include "attack.h"
+#include "../attack.h"
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -25,7 +25,11 @@ static int terminal(void)
 	return slave;
 }
 
-ATTACK
+ATTACK(KERNEL, "calls",
+       .gain = "commands typed for the person at the terminal, by a request with garbage in its "
+	       "upper half",
+       .source = "CVE-2019-10063", .event = "call.denied", .with = "call=ioctl",
+       .works = SOME_KERNELS, .without = "TIOCSTI")
 {
 	int fd = terminal();
 

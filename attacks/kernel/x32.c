@@ -1,7 +1,8 @@
-/* The x32 table: the same calls by other numbers. */
-#include "attack.h"
+/* The x32 table: every call, by numbers that a filter may not know. */
+#include "../attack.h"
 
-ATTACK
+ATTACK(KERNEL, "calls", .gain = "every call, by numbers that a filter may not know",
+       .source = "seccomp(2)", .works = SOME_KERNELS, .without = "x32")
 {
 #ifdef __x86_64__
 	return syscall(0x40000000 | SYS_getpid);

@@ -57,6 +57,10 @@ int api_run_here(const struct pale_policy *policy, const struct plan_request *re
 		 const struct pale_run_options *options, const struct supervise_session *session,
 		 int control, int caller_pidfd, void (*on_id)(void *arg, const char *id),
 		 struct pale_result **ret, struct pale_err *err) _must_check_;
+/* A program of ours: the one that the variable names, the one in libexec, or, in a build, the one
+ * in the directory `beside` that of this program. */
+const char *api_program(const char *variable, const char *name, const char *beside, char *out,
+			size_t size);
 /* pale_box_start(), also of a session (with a name, or NULL), or of a pool of so many. */
 int api_box_start(const struct pale_policy *policy, const struct pale_command *command,
 		  const struct pale_run_options *options, bool session, unsigned pool,

@@ -54,32 +54,34 @@ static bool is_ours(const char *path, bool directory)
 	       (st.st_uid == geteuid() || st.st_uid == 0) && !(st.st_mode & 022);
 }
 
-/* The program: as told (tests, builds that are not installed), as installed, or beside this
- * program's build. */
-static const char *find_program(char *out, size_t size)
+/* As told (tests, builds that are not installed), as installed, or beside this program's build. */
+const char *api_program(const char *variable, const char *name, const char *beside, char *out,
+			size_t size)
 {
-	const char *told = secure_getenv("PALE_BOX_PROGRAM");
+	const char *told = secure_getenv(variable);
 	char exe[4096], *slash;
 	ssize_t n;
 
 	if (told && *told == '/')
 		return told;
-	if (access(PALE_LIBEXECDIR "/pale-box", X_OK) == 0)
-		return PALE_LIBEXECDIR "/pale-box";
+	snprintf(out, size, PALE_LIBEXECDIR "/%s", name);
+	if (access(out, X_OK) == 0)
+		return out;
 	n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 	exe[n > 0 ? n : 0] = '\0';
 	slash = strrchr(exe, '/');
 	if (slash) {
+		char path[4200];
+
 		*slash = '\0';
-		if (snprintf(out, size, "%s/../pale-box", exe) < (int)size && is_ours(out, false)) {
-			snprintf(out, size, "%s/..", exe);
-			if (is_ours(out, true)) {
-				snprintf(out, size, "%s/../pale-box", exe);
-				return out;
-			}
-		}
+		if (snprintf(path, sizeof(path), "%s/%s", exe, beside) < (int)sizeof(path) &&
+		    is_ours(path, true) &&
+		    snprintf(path, sizeof(path), "%s/%s/%s", exe, beside, name) <
+			    (int)sizeof(path) &&
+		    is_ours(path, false) && strlen(path) < size)
+			strcpy(out, path);
 	}
-	return PALE_LIBEXECDIR "/pale-box";
+	return out;
 }
 
 static int spawn(const char *program, int sock, pid_t *ret_pid)
@@ -227,7 +229,7 @@ static int start(struct pale_box *box, const struct policy_network *network, int
 	int out = o->use_fds ? o->out : -1, errors = o->use_fds ? o->err : -1;
 	int fds[WIRE_MAX_FDS] = {request};
 	char path[4200];
-	const char *program = find_program(path, sizeof(path));
+	const char *program = api_program("PALE_BOX_PROGRAM", "pale-box", "..", path, sizeof(path));
 	size_t n = 1;
 	int r = 0;
 

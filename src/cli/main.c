@@ -15,6 +15,7 @@ extern const struct cli_command cli_policy_command;
 extern const struct cli_command cli_run_command;
 extern const struct cli_command cli_explain_command;
 extern const struct cli_command cli_doctor_command;
+extern const struct cli_command cli_verify_command;
 extern const struct cli_command cli_network_command;
 extern const struct cli_command cli_session_command;
 extern const struct cli_command cli_pool_command;
@@ -22,20 +23,11 @@ extern const struct cli_command cli_kernelspec_command;
 extern const struct cli_command cli_jupyter_kernel_command;
 
 const struct cli_command *const cli_commands[] = {
-	&cli_run_command,
-	&cli_session_command,
-	&cli_explain_command,
-	&cli_doctor_command,
-	&cli_network_command,
-	&cli_diff_command,
-	&cli_apply_command,
-	&cli_discard_command,
-	&cli_audit_command,
-	&cli_policy_command,
-	&cli_pool_command,
-	&cli_kernelspec_command,
-	&cli_jupyter_kernel_command,
-	NULL,
+	&cli_run_command,	 &cli_session_command,	      &cli_explain_command,
+	&cli_doctor_command,	 &cli_verify_command,	      &cli_network_command,
+	&cli_diff_command,	 &cli_apply_command,	      &cli_discard_command,
+	&cli_audit_command,	 &cli_policy_command,	      &cli_pool_command,
+	&cli_kernelspec_command, &cli_jupyter_kernel_command, NULL,
 };
 
 bool cli_colour(FILE *f)

@@ -2,6 +2,7 @@
 
     docs.py TOP COMMANDS.json
 """
+import fnmatch
 import json
 import pathlib
 import re
@@ -36,7 +37,7 @@ def text(name):
 
 PAGES = [p for p in ("README.md", "SECURITY.md", "HACKING.md", "docs/ARCHITECTURE.md", "docs/THREAT-MODEL.md",
                      "docs/DEPENDENCIES.md", "docs/control-protocol.md", "docs/network.md", "docs/result.md", "docs/sessions.md", "docs/jupyter.md", "docs/ORDINARY.md", "docs/kernels.md",
-                     "docs/HARDENING.md") if (top / p).exists()]
+                     "docs/HARDENING.md", "docs/verify.md") if (top / p).exists()]
 check("README, SECURITY, HACKING, LICENSE and the three documents are there",
       [f"{p} is missing" for p in ("README.md", "SECURITY.md", "HACKING.md", "LICENSE", "docs/ARCHITECTURE.md",
                                    "docs/THREAT-MODEL.md", "docs/DEPENDENCIES.md") if not (top / p).exists()])
@@ -82,15 +83,31 @@ check("and the codes of errors", [] if codes_of and codes_of == re.findall(r"^\|
 # The threat model: each row of its claims has a mechanism and a test that exists.
 rows = [[c.strip() for c in line.strip("\n ").strip()[1:-1].split("|")] for line in text("docs/THREAT-MODEL.md").splitlines()
         if line.startswith("|") and not set(line) <= set("|-: ")]
-claims = [r for r in rows if len(r) == 3 and r[0] not in ("claim", "")]
+claims = [r for r in rows if len(r) in (3, 4) and r[0] not in ("claim", "")]
 check("the threat model makes claims", [] if len(claims) >= 20 else [f"found {len(claims)} rows"])
 lacking = []
-for claim, mechanism, tests in claims:
+for claim, mechanism, tests, *_ in claims:
     files = re.findall(r"`((?:tests|attacks|fuzz)/[^`]+)`", tests)
     if not files:
         lacking.append(f"no test: {claim}")
     lacking += [f"{claim}: {f} does not exist" for f in files if not list(top.glob(f))]
 check("each claim of the threat model names tests that exist", lacking)
+
+# Its last column: attacks of `pale verify`, or promises at which they are aimed.
+aims = {}
+for path in top.glob("attacks/*/*.c"):
+    aim = re.search(r'^ATTACK\((\w+), "([\w-]+)"', path.read_text(encoding="utf-8"), re.M)
+    if aim and path.parent.name in ("files", "network", "kernel", "resources"):
+        aims[path.stem] = f"{aim[1].lower()}.{aim[2]}"
+named, unknown_attacks = set(), []
+for row in claims:
+    for word in re.findall(r"`([^`]+)`", row[3] if len(row) == 4 else ""):
+        meant = {name for name, promise in aims.items() if promise == word or fnmatch.fnmatchcase(name, word)}
+        named |= meant
+        if not meant:
+            unknown_attacks.append(f"{row[0]}: there is no attack {word}")
+check("the attacks that the threat model names exist", unknown_attacks)
+check("and each attack is aimed at one of its claims", [f"attacks/{aims[a].split('.')[0]}/{a}.c" for a in set(aims) - named])
 
 # Commands in code blocks: the command exists, and so does each long option.
 unknown = []

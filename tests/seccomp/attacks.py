@@ -1,13 +1,13 @@
 """Each attack on the kernel's surface: works without the filter (where the kernel and the user allow it),
 is denied under it in each profile, and is told to the listener. TAP on stdout.
 
-usage: attacks.py DIRECTORY FILTERED LISTENED ATTACK...
+usage: attacks.py PALE-ATTACKS FILTERED LISTENED ATTACK...
 """
 import os
 import subprocess
 import sys
 
-where, filtered, listened, *attacks = sys.argv[1:]
+program, filtered, listened, *attacks = sys.argv[1:]
 must = os.environ.get("PALE_MUST_WORK", "").split(",")
 
 # What the profile `nested` is for.
@@ -39,8 +39,7 @@ def run(*command, events=False):
 
 
 for name in attacks:
-    program = os.path.join(where, name)
-    status, output, _ = run(program)
+    status, output, _ = run(program, name)
     free = status == 1 and output == "SUCCEEDED"
     # Only root can do all of it; a skip says what this run could not show.
     if free:
@@ -51,14 +50,14 @@ for name in attacks:
     for profile in "default", "strict", "nested":
         if profile == "nested" and name in NESTED:
             continue
-        status, output, _ = run(filtered, profile, program)
+        status, output, _ = run(filtered, profile, program, name)
         # No terminal, no attack on it: strict lets none be opened.
         ok = status == 0 and output.startswith("denied ") or status == 77 and profile == "strict" and output == "not here"
         ok |= status == 77 and output == "not here" and not free
         result(ok, f"{name} is denied in {profile}: {output}")
         if profile == "strict" or output == "not here":
             continue
-        again, output, lines = run(listened, profile, "0", program, events=True)
+        again, output, lines = run(listened, profile, "0", program, name, events=True)
         told = [line for line in lines if line[0] == "call" and line[4] != "0"]
         result(again == 0 and bool(told), f"{name} is told in {profile}: "
                + ("; ".join(" ".join(filter(None, line[2:5])) for line in told) or "nothing"))

@@ -1,0 +1,11 @@
+/* The caller's environment. */
+#include "../attack.h"
+
+ATTACK(KERNEL, "privileges", .gain = "keys and tokens in variables", .source = "environ(7)",
+       .works = SOME_KERNELS, .without = "the variable CANARY")
+{
+	for (char **e = environ; *e; e++)
+		if (strncmp(*e, "CANARY=", 7) == 0)
+			return 0;
+	return denied(ENOENT);
+}

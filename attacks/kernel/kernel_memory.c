@@ -1,0 +1,10 @@
+/* The kernel's memory, as a core file. */
+#include "../attack.h"
+
+#include <fcntl.h>
+
+ATTACK(KERNEL, "privileges", .gain = "the kernel's memory", .source = "proc_kcore(5)",
+       .works = SOME_KERNELS, .without = "/proc/kcore")
+{
+	return open("/proc/kcore", O_RDONLY | O_CLOEXEC);
+}

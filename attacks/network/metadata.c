@@ -1,0 +1,15 @@
+/* The cloud's own address. */
+#include "../attack.h"
+
+#include "dial.h"
+
+ATTACK(NETWORK, "attempts", .gain = "the credentials of the machine, from its cloud",
+       .source = "requests to the metadata service (Capital One, 2019)", .event = "network.blocked",
+       .with = "address=169.254.169.254", .works = SOME_KERNELS, .without = "a network",
+       .flags = LONELY | QUIET)
+{
+	struct sockaddr_in a = at4("169.254.169.254", 80);
+	int fd = socket_soon(AF_INET, SOCK_STREAM | SOCK_NONBLOCK);
+
+	return fd < 0 ? -1 : let_out(connect(fd, (struct sockaddr *)&a, sizeof(a)));
+}

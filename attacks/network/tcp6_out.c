@@ -1,0 +1,14 @@
+/* TCP to an IPv6 address. */
+#include "../attack.h"
+
+#include "dial.h"
+
+ATTACK(NETWORK, "attempts", .gain = "a server on the internet, where only IPv4 is looked after",
+       .source = "ipv6(7)", .event = "network.blocked", .with = "address=2001:db8::77",
+       .works = SOME_KERNELS, .without = "IPv6", .flags = LONELY | QUIET)
+{
+	struct sockaddr_in6 a = at6("2001:db8::77", 443);
+	int fd = socket_soon(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK);
+
+	return fd < 0 ? -1 : let_out(connect(fd, (struct sockaddr *)&a, sizeof(a)));
+}

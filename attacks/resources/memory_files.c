@@ -1,0 +1,28 @@
+/* Files in memory that are nobody's address space. */
+#include "../attack.h"
+
+#include <sys/mman.h>
+
+#define PIECE (4 << 20)
+
+/* Twice the limit and more, so that neither swap nor what the kernel takes back matters. */
+static long want(void)
+{
+	return target_number("max") / 4 * 5 + (32 << 20);
+}
+
+ATTACK(RESOURCES, "memory", .gain = "the host's memory, past every limit of a process",
+       .source = "memfd_create(2)", .event = "limit.hit", .with = "limit=memory", .limit = "memory",
+       .set = "limits.memory=64MiB limits.open_files=1024", .works = LIMIT, .flags = ALONE)
+{
+	static char junk[PIECE];
+
+	memset(junk, 1, sizeof(junk));
+	for (long got = 0; got < want(); got += PIECE) {
+		int fd = memfd_create("attack", 0);
+
+		if (fd < 0 || write(fd, junk, PIECE) != PIECE)
+			return -1;
+	}
+	return 0;
+}

@@ -1,0 +1,33 @@
+/* Files in the box's own writable places. */
+#include "../attack.h"
+
+#include <fcntl.h>
+
+#define PIECE (4 << 20)
+
+/* Twice the limit and more, so that neither swap nor what the kernel takes back matters. */
+static long want(void)
+{
+	return target_number("max") / 4 * 5 + (32 << 20);
+}
+
+ATTACK(RESOURCES, "memory", .gain = "the host's memory, by what looks like a disk",
+       .source = "tmpfs(5)", .event = "limit.hit", .with = "limit=memory", .limit = "memory",
+       .set = "limits.memory=64MiB limits.disk=256MiB", .works = LIMIT, .flags = ALONE)
+{
+	static char junk[PIECE];
+	char name[64];
+
+	memset(junk, 1, sizeof(junk));
+	for (long got = 0; got < want(); got += PIECE) {
+		int fd;
+
+		snprintf(name, sizeof(name), "/tmp/attack-%d-%ld", getpid(), got);
+		fd = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+		if (target_number("outside"))
+			unlink(name);
+		if (fd < 0 || write(fd, junk, PIECE) != PIECE)
+			return -1;
+	}
+	return 0;
+}
