@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "confine/cgroup_impl.h"
 
 static struct cgroup_host host;
 static int counter;
@@ -317,6 +318,37 @@ static void test_cpu(void **state)
 	assert_true(throttled_us <= 100000);
 }
 
+/* Its weight is set while something is in it, as the kernel then says. */
+static void test_weight(void **state)
+{
+	const bool v1 = host.kind == CGROUP_V1;
+	struct box b = start(create(&(struct cgroup_limits){.cpus_milli = 1000}), spin);
+	pid_t threads[4] = {0};
+	bool found = false;
+	char path[CGROUP_PATH + 16], text[32] = "";
+	size_t n;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/%s",
+		 b.g->group[v1 && b.g->of[CGROUP_CPU] >= 0 ? b.g->of[CGROUP_CPU] : 0].path,
+		 v1 ? "cpu.shares" : "cpu.weight");
+	for (int low = 1; low >= 0; low--) {
+		_cleanup_close_ int fd = -1;
+
+		cgroup_weigh(b.g, low);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		assert_true(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
+		assert_int_equal(atoi(text), v1 ? (low ? 128 : 1024) : (low ? 12 : 100));
+	}
+	n = cgroup_threads(b.g, threads, ARRAY_SIZE(threads));
+	assert_true(n >= 1 && n <= ARRAY_SIZE(threads));
+	for (size_t i = 0; i < n; i++)
+		found |= threads[i] == b.init;
+	assert_true(found);
+	wait_for(&b);
+	destroy(&b);
+}
+
 static void test_recover(void **state)
 {
 	(void)state;
@@ -490,7 +522,7 @@ int main(void)
 		cmocka_unit_test(test_processes), cmocka_unit_test(test_fork_bomb_is_killed),
 		cmocka_unit_test(test_cpu),	  cmocka_unit_test(test_recover),
 		cmocka_unit_test(test_freeze),	  cmocka_unit_test(test_wrong),
-		cmocka_unit_test(test_cost),
+		cmocka_unit_test(test_cost),	  cmocka_unit_test(test_weight),
 	};
 	const char *must = getenv("PALE_MUST_WORK"), *kind = getenv("PALE_TEST_CGROUP_KIND");
 	const char *why = getenv("PALE_TEST_CGROUP_WHY");
