@@ -64,11 +64,13 @@ def workspace(who):
     that there are none."""
     place = who.home + "/python"
     if not os.path.exists(place):
-        for folder in ("/bin", "/lib/python3"):
-            os.makedirs(place + folder)
+        os.makedirs(place + "/bin")
         shutil.copy(os.path.realpath(PYTHON), place + "/bin/python3.11")
         shutil.copytree(LIBRARY, place + "/lib/python3.11", symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
-        os.symlink("/usr/lib/python3/dist-packages", place + "/lib/python3/dist-packages")
+        packages = "/usr/lib/python3/dist-packages"
+        os.makedirs(place + "/lib/python3/dist-packages")
+        for name in set(os.listdir(packages)) - {"__pycache__"}:
+            os.symlink(os.path.join(packages, name), os.path.join(place, "lib/python3/dist-packages", name))
         if who.uid != os.getuid():
             subprocess.run(["chown", "-Rh", f"{who.uid}:{who.gid}", place], check=True)
     return place
