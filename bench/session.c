@@ -5,8 +5,8 @@
  *	bench-session rate SECONDS CLIENTS CODE [...] fresh boxes a second, each used once
  *	bench-session exec N CODE ROLLBACK [...]      executions in one session (ROLLBACK: 0 or 1)
  *	bench-session interrupt N CODE GRACE [...]    from the request to the prompt
- *	bench-session live N [...]                    sessions at a time: holds them until its input
- *ends
+ *	bench-session live N [...]                    sessions of a pool at a time: prints their
+ *ids, then what each took for one more execution, and holds them until its input ends
  *
  * KEY=VALUE are keys of the policy. Times are microseconds. */
 #include <pale.h>
@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#define WARM 4 /* boxes of a pool, at most */
 
 static struct pale_policy *policy;
 
@@ -84,9 +86,11 @@ static void execute(struct pale_session *s, const char *code, int rollback)
 
 static void take_ready(void *arg, const char *json)
 {
-	const char *ready = strstr(json, "\"ready\":"), *size = strstr(json, "\"size\":");
+	const char *ready = strstr(json, "\"ready\":"), *size = strstr(json, "\"size\":"),
+		   *warm = strstr(json, "\"warm\":");
 
-	if (ready && size && atoi(ready + 8) == atoi(size + 7))
+	if (ready && size && warm && atoi(ready + 8) == atoi(size + 7) &&
+	    (atoi(warm + 7) == atoi(size + 7) || atoi(warm + 7) >= WARM))
 		*(int *)arg = 1;
 }
 
@@ -213,16 +217,22 @@ static void interrupt_many(size_t n, const char *code, unsigned grace_ms)
 
 static void live(int n)
 {
+	struct pale_session **sessions = calloc((size_t)n, sizeof(*sessions));
+	double begun;
 	char byte;
 
+	/* The connections stay open, as those of fronts would. */
 	for (int i = 0; i < n; i++) {
-		struct pale_session *s = start(0);
-
-		execute(s, "x = 1", 0);
-		printf("%s\n", pale_session_id(s));
+		sessions[i] = start(1);
+		execute(sessions[i], "x = 1", 0);
+		printf("%s\n", pale_session_id(sessions[i]));
 		fflush(stdout);
-		/* The connection stays open, as a front's would. */
 	}
+	begun = now_us();
+	for (int i = 0; i < n; i++)
+		execute(sessions[i], "assert x == 1", 0);
+	printf("%.2f\n", (now_us() - begun) / 1e3 / n);
+	fflush(stdout);
 	while (read(STDIN_FILENO, &byte, 1) > 0)
 		;
 }

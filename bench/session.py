@@ -138,15 +138,26 @@ def below(pid):
 
 
 def idle_memory(sets):
+    """What one more box takes: the difference between a large pool and a small one, by the boxes between."""
     def measured():
-        pool = json.loads(run(options.pale, "pool", "ls", "--json").stdout)[0]
         time.sleep(1)
-        everything = below(pool["pid"])
-        return pss(everything) / pool["size"], f"of {pool['size']}, all of the pool's processes together"
-    return with_pool(24, sets, measured)
+        return pss(below(json.loads(run(options.pale, "pool", "ls", "--json").stdout)[0]["pid"]))
+    few, many = 8, 24
+    least, most = with_pool(few, sets, measured), with_pool(many, sets, measured)
+    return (most - least) / (many - few), f"one more; a pool of {few} takes {least:.0f} MB, with its interpreter"
+
+
+def available():
+    with open("/proc/meminfo") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("MemAvailable")) / 1024
 
 
 def live(n):
+    return with_pool(16, [], lambda: live_of_pool(n))
+
+
+def live_of_pool(n):
+    before = available()
     held = subprocess.Popen([*prefix, options.client, "live", str(n)], env=env, cwd="/", stdin=subprocess.PIPE,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
@@ -155,9 +166,8 @@ def live(n):
         if not ids[-1]:
             raise RuntimeError(f"{len([i for i in ids if i])} were started: {held.stderr.read()[-160:]}")
         took = time.perf_counter() - begun
-        with open("/proc/meminfo") as f:
-            free = next(int(line.split()[1]) for line in f if line.startswith("MemAvailable")) // 1024
-        return float(n), f"started in {took:.0f} s; {free} MB of memory left"
+        again = float(held.stdout.readline())
+        return (before - available()) / n, f"each; started in {took:.0f} s, one more execution in each: {again:.2f} ms"
     finally:
         held.stdin.close()
         run(options.pale, "session", "rm", "--all")
@@ -217,7 +227,7 @@ try:
     attempt("PSS of an idle box, python", "MB", lambda: idle_memory([]))
     attempt("PSS of an idle box, pandas", "MB", lambda: idle_memory(["session.imports=pandas", "limits.memory=1GiB"]))
     if not options.quick:
-        attempt("live sessions", "", lambda: live(500))
+        attempt("500 live sessions", "MB", lambda: live(500))
     attempt("cold: python3", "p50 ms", lambda: cold([*PY, PRINT]))
     attempt("cold: python3, pandas", "p50 ms", lambda: cold([*PY, PANDAS], "b"))
     attempt("cold: bwrap + python3", "p50 ms", lambda: cold([*BWRAP, *PY, PRINT]))

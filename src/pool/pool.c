@@ -27,6 +27,7 @@
 #define BUILDING   3  /* boxes at a time */
 #define WARM	   4  /* that have run something already: such a box takes more memory */
 #define FAILURES   8  /* boxes one after the other that do not get ready: the pool gives up */
+#define CALM_MS	   5  /* after a box was taken, if others are ready: its first code comes first */
 #define PAUSE_MS   50 /* after a box that did not, and that much more after each further one */
 
 enum slot_state { SLOT_NONE, SLOT_BUILDING, SLOT_READY };
@@ -277,7 +278,11 @@ static bool hand_over(struct pool *p, struct client *c)
 		/* From now on it is not ours, also if it died. */
 		slot_free(slot);
 		if (r == 0) {
+			uint64_t now = clock_mono_us();
+
 			p->claimed++;
+			if (p->again_us < now && count(p, SLOT_READY))
+				p->again_us = now + CALM_MS * 1000ULL;
 			return true;
 		}
 	}

@@ -182,6 +182,10 @@ static void on_pool(evutil_socket_t fd, short what, void *arg)
 	ssize_t got = fd_recv(fd, &byte, 1, &client, 1, &n);
 
 	(void)what;
+	/* It was handed over while the pool had not read yet that it is warm: what the pool sent is
+	 * there all the same. */
+	if (got == -ECONNRESET)
+		got = fd_recv(fd, &byte, 1, &client, 1, &n);
 	if (got == -EAGAIN || got == -EINTR)
 		return;
 	if (got == 1 && n == 0 && run->held) {
