@@ -147,7 +147,7 @@ static void start(const char *place, const char *name, int out)
 			strcpy(path, "/proc/self/exe");
 	}
 	/* To flood the box's own output, not ours. */
-	if (find(name) && find(name)->limit && strcmp(find(name)->limit, "output_total") == 0) {
+	if (find(name) && find(name)->limit && strncmp(find(name)->limit, "output", 6) == 0) {
 		dup2(STDOUT_FILENO, 9);
 		setenv("ATTACK_output", "9", 1);
 	}

@@ -12,6 +12,7 @@
 
 #define STAGE	     "verify"
 #define PARALLEL_MAX 8
+#define KEPT_SLACK   4096 /* the mark between head and tail */
 
 /* What they are told of where things are, in the box. */
 struct arguments {
@@ -44,7 +45,7 @@ static int make_arguments(const struct jobs *jobs, const struct job *job, struct
 {
 	size_t n = 0;
 
-	a->argv = calloc(jobs->host->ntargets + job->n + 4, sizeof(*a->argv));
+	a->argv = calloc(jobs->host->ntargets + job->n + 6, sizeof(*a->argv));
 	if (!a->argv)
 		return err_nomem(err, STAGE);
 	a->argv[n++] = jobs->corpus->program;
@@ -53,6 +54,10 @@ static int make_arguments(const struct jobs *jobs, const struct job *job, struct
 		a->argv[n++] = target_of(jobs->host, i, job, a->word[i], sizeof(a->word[i]));
 	snprintf(a->max, sizeof(a->max), "max=%llu", (unsigned long long)job->max);
 	a->argv[n++] = a->max;
+	if (*jobs->allowed)
+		a->argv[n++] = jobs->allowed;
+	if (*jobs->denied)
+		a->argv[n++] = jobs->denied;
 	for (size_t i = 0; i < job->n; i++)
 		a->argv[n++] = job->attempts[i]->name;
 	return 0;
@@ -109,6 +114,19 @@ static void take_output(const struct job *job, const struct pale_result *result)
 		take_line(job, line);
 }
 
+/* Of more output than is kept, no more is. */
+static void take_kept(const struct job *job, const struct pale_result *result)
+{
+	struct attempt *a = job->n == 1 ? job->attempts[0] : NULL;
+	size_t len = 0;
+
+	if (!a || !a->limit || strcmp(a->limit, "output") != 0 || a->verdict == VERDICT_UNCLEAR)
+		return;
+	pale_result_output(result, PALE_STDOUT, &len);
+	a->verdict = len <= job->max + KEPT_SLACK ? VERDICT_HELD : VERDICT_BROKEN;
+	snprintf(a->detail, sizeof(a->detail), "%zu bytes were kept", len);
+}
+
 /* A limit that ended the box did what it is for, and the attack says nothing more. */
 static void take_outcome(const struct job *job, struct pale_result *result)
 {
@@ -138,6 +156,7 @@ static int finish(const struct job *job, struct pale_box *box, struct pale_err *
 	if (r < 0)
 		return r;
 	take_output(job, result);
+	take_kept(job, result);
 	take_outcome(job, result);
 	for (size_t i = 0; i < job->n; i++)
 		snprintf(job->attempts[i]->run, sizeof(job->attempts[i]->run), "%s",

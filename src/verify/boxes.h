@@ -19,7 +19,8 @@ struct job {
 struct jobs {
 	const struct corpus *corpus;
 	const struct host_side *host;
-	const char *dir; /* the caller's working directory is none of theirs */
+	const char *dir;		/* the caller's working directory is none of theirs */
+	char allowed[300], denied[300]; /* "allowed=HOST", of the policy's rules; or "" */
 	struct job *list;
 	size_t n;
 	unsigned parallel;

@@ -107,7 +107,7 @@ static const char *log_promise(const struct attempt *a)
 		return "kernel.calls";
 	if (strcmp(a->event, "file.blocked") == 0)
 		return "files.events";
-	if (strcmp(a->event, "limit.hit") == 0)
+	if (a->limit)
 		return NULL;
 	return "network.attempts";
 }
@@ -129,7 +129,7 @@ static bool event_promised(const struct promised *p, const struct attempt *a)
 	 * filter refused was never tried. */
 	if (strcmp(a->event, "limit.hit") == 0)
 		return a->ended || strcmp(a->limit, "memory") != 0;
-	return !(p->strict && a->flags & ATTACK_QUIET);
+	return a->limit || !(p->strict && a->flags & ATTACK_QUIET);
 }
 
 /* --- what the host saw ---------------------------------------------------------------------- */

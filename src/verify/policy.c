@@ -31,7 +31,7 @@ static const struct limit_row {
 	{"file_size", AT(file_size_bytes), BYTES, 64 * MIB, 0},
 	{"disk", AT(disk_bytes), BYTES, 64 * MIB, 512 * MIB},
 	{"inodes", AT(inodes), COUNT, 4096, 70000},
-	{"output", AT(output_bytes), BYTES, 1 * MIB, 0},
+	{"output", AT(output_bytes), BYTES, 1 * MIB, 4 * MIB},
 	{"output_total", AT(output_total_bytes), BYTES, 16 * MIB, 256 * MIB},
 #undef AT
 };

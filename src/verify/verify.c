@@ -209,11 +209,34 @@ static int check_options(const struct verifying *v, struct pale_err *err)
 	return 0;
 }
 
+/* A host of the rules, for attacks on what they say: one that is allowed, but not at every port,
+ * and one that is denied whatever is asked. */
+static void find_hosts(struct verifying *v)
+{
+	const struct policy_network *n = &v->policy->model->network;
+
+	for (size_t i = 0; i < n->nrules; i++) {
+		const struct network_rule *r = &n->rules[i];
+		bool plain = r->host && *r->host != '*';
+
+		if (!r->deny && plain && !*v->jobs.allowed && !network_rule_has_port(r, 1))
+			snprintf(v->jobs.allowed, sizeof(v->jobs.allowed), "allowed=%s", r->host);
+		if (r->deny && plain && !*v->jobs.denied && !r->methods && !r->paths &&
+		    network_rule_has_port(r, 443) && r->protocols & NETWORK_TLS)
+			snprintf(v->jobs.denied, sizeof(v->jobs.denied), "denied=%s", r->host);
+	}
+	/* Another rule may allow it there. */
+	for (size_t i = 0; i < n->nrules && *v->jobs.allowed; i++)
+		if (!n->rules[i].deny && network_rule_has_port(&n->rules[i], 1))
+			*v->jobs.allowed = '\0';
+}
+
 static int run(struct verifying *v, struct pale_err *err)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	int r;
 
+	find_hosts(v);
 	v->jobs.corpus = &v->corpus;
 	v->jobs.host = &v->host;
 	v->jobs.dir = v->scratch.path;

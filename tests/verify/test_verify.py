@@ -103,10 +103,11 @@ try:
     held("with audit.files", v)
     check("then refused opens are in the log", v.attacks["write_usr"].get("logged") is True, v.attacks["write_usr"])
     if root or "egress" in must_work:
-        v = Verify("--axis", "network", "--allow", "example.com", "--secret", "K=env:NONE@example.com", "--rw", place + "/out:/out")
+        v = Verify("--axis", "network", "--allow", "example.com", "--deny", "www.example.com", "--secret", "K=env:NONE@example.com", "--rw", place + "/out:/out")
         held("a policy with a network", v)
         check("its broker is no way to the host", v.attacks["proxy_loopback"]["state"] == "held" and
               v.attacks["secret_value"]["state"] == "held", v)
+        check("its rules are kept", all(v.promises[f"network.{p}"]["state"] == "held" for p in ("allow", "deny", "names", "egress")), v)
         check("and what it collects is not touched", not os.path.exists(place + "/out"))
 
     v = Verify("--axis", "kernel", lacks="seccomp")
