@@ -24,14 +24,12 @@
 
 enum attack_axis { FILES, NETWORK, KERNEL, RESOURCES };
 
-/* Where the attack is seen to work. */
+/* Where the attack is seen to work: tests/verify/test_attacks.py. */
 enum attack_works {
 	OUTSIDE,      /* without a box, for anybody */
 	AS_ROOT,      /* without a box, for root */
-	WITHOUT,      /* in a box that lacks the mechanisms of `without` */
-	SOME_KERNELS, /* without a box, for root, where the kernel has the thing (`without` says
-		       * what) */
-	LIMIT,	      /* in a box with a higher limit */
+	SOME_KERNELS, /* without a box, for root, where the machine has what `needs` says */
+	LIMIT,	      /* without a box, past a limit that the test names */
 };
 
 /* More about one. */
@@ -50,10 +48,10 @@ struct attack {
 	const char *source; /* where it is from: a CVE, a manual page, a tool that was left by it */
 	const char *event;  /* by which the audit log tells it; NULL: the promise says none */
 	const char *with;   /* "key=value" of that event, the value to the end of the text */
-	const char *without; /* of `works` */
-	const char *broken;  /* the host sees whether it worked, and says this word (host.c) */
-	const char *limit;   /* the limit that it exceeds: "memory" */
-	const char *set;     /* "key=value key=value": of the policy in its box */
+	const char *needs;  /* of SOME_KERNELS */
+	const char *broken; /* the host sees whether it worked, and says this word (host.c) */
+	const char *limit;  /* the limit that it exceeds: "memory" */
+	const char *set;    /* "key=value key=value": of the policy in its box */
 	enum attack_works works;
 	unsigned flags;
 	long (*run)(int argc, char **argv);

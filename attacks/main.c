@@ -73,7 +73,7 @@ static void put(const char *key, const char *value)
 static int list(void)
 {
 	static const char *const axes[] = {"files", "network", "kernel", "resources"};
-	static const char *const works[] = {"outside", "root", "without", "kernel", "limit"};
+	static const char *const works[] = {"outside", "root", "kernel", "limit"};
 	char name[64];
 
 	putchar('[');
@@ -91,7 +91,7 @@ static int list(void)
 		put("limit", a->limit);
 		put("set", a->set);
 		put("works", works[a->works]);
-		put("without", a->without);
+		put("needs", a->needs);
 		printf(",\"flags\":%u}", a->flags);
 	}
 	puts("\n]");

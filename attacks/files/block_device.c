@@ -5,7 +5,7 @@
 #include <glob.h>
 
 ATTACK(FILES, "root", .gain = "every file, by the disk that it is on", .source = "hier(7)",
-       .works = SOME_KERNELS, .without = "a disk")
+       .works = SOME_KERNELS, .needs = "a disk")
 {
 	static const char *const names[] = {"/dev/sd*",	  "/dev/vd*",  "/dev/nvme*",
 					    "/dev/loop*", "/dev/dm-*", "/dev/ram*"};

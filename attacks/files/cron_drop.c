@@ -2,7 +2,7 @@
 #include "../attack.h"
 
 ATTACK(FILES, "root", .gain = "a program that runs after the box, outside", .source = "cron(8)",
-       .works = SOME_KERNELS, .without = "cron")
+       .works = SOME_KERNELS, .needs = "cron")
 {
 	static const char *const dirs[] = {"/var/spool/cron", "/etc/cron.d",
 					   "/var/spool/cron/crontabs"};

@@ -2,7 +2,7 @@
 #include "../attack.h"
 
 ATTACK(FILES, "root", .gain = "services of the host that start programs for whoever asks",
-       .source = "docker.sock in a container", .works = SOME_KERNELS, .without = "that service")
+       .source = "docker.sock in a container", .works = SOME_KERNELS, .needs = "that service")
 {
 	static const char *const paths[] = {"/run/dbus/system_bus_socket", "/run/systemd/private",
 					    "/run/systemd/journal/socket"};

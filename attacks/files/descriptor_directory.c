@@ -5,7 +5,7 @@
 
 ATTACK(FILES, "root", .gain = "every file, by one descriptor that was not closed",
        .source = "CVE-2024-21626", .works = SOME_KERNELS,
-       .without = "a descriptor of a directory of the caller's")
+       .needs = "a descriptor of a directory of the caller's")
 {
 	char path[600], dots[700] = "";
 

@@ -5,7 +5,7 @@
 
 ATTACK(FILES, "root", .gain = "every file, by a working directory below /proc/self/fd",
        .source = "CVE-2024-21626", .works = SOME_KERNELS,
-       .without = "a descriptor of a directory of the caller's")
+       .needs = "a descriptor of a directory of the caller's")
 {
 	for (int fd = 3; fd < 1024; fd++) {
 		char path[700];

@@ -2,7 +2,7 @@
 #include "../attack.h"
 
 ATTACK(FILES, "root", .gain = "a container with all of the host in it",
-       .source = "docker.sock in a container", .works = SOME_KERNELS, .without = "that service")
+       .source = "docker.sock in a container", .works = SOME_KERNELS, .needs = "that service")
 {
 	static const char *const paths[] = {"/run/docker.sock", "/var/run/docker.sock",
 					    "/run/containerd/containerd.sock",

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 
 ATTACK(FILES, "root", .gain = "what tells this machine from all others", .source = "machine-id(5)",
-       .works = SOME_KERNELS, .without = "a machine id")
+       .works = SOME_KERNELS, .needs = "a machine id")
 {
 	return open("/etc/machine-id", O_RDONLY | O_CLOEXEC);
 }

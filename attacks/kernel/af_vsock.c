@@ -5,7 +5,7 @@
 
 ATTACK(KERNEL, "calls", .gain = "the machine that this virtual machine runs on",
        .source = "vsock(7)", .event = "call.denied", .with = "call=socket", .works = SOME_KERNELS,
-       .without = "AF_VSOCK")
+       .needs = "AF_VSOCK")
 {
 	return socket(40 /* AF_VSOCK */, SOCK_STREAM, 0);
 }

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 
 ATTACK(KERNEL, "privileges", .gain = "the machine's memory", .source = "mem(4)",
-       .works = SOME_KERNELS, .without = "/dev/mem")
+       .works = SOME_KERNELS, .needs = "/dev/mem")
 {
 	return open("/dev/mem", O_RDONLY | O_CLOEXEC);
 }

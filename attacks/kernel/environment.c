@@ -2,7 +2,7 @@
 #include "../attack.h"
 
 ATTACK(KERNEL, "privileges", .gain = "keys and tokens in variables", .source = "environ(7)",
-       .works = SOME_KERNELS, .without = "the variable CANARY")
+       .works = SOME_KERNELS, .needs = "the variable CANARY")
 {
 	for (char **e = environ; *e; e++)
 		if (strncmp(*e, "CANARY=", 7) == 0)

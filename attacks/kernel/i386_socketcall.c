@@ -16,7 +16,7 @@ static void none(int sig)
 
 ATTACK(KERNEL, "calls",
        .gain = "calls by 32-bit numbers, whose arguments no filter of 64-bit ones sees",
-       .source = "CVE-2026-31431", .works = SOME_KERNELS, .without = "32-bit calls")
+       .source = "CVE-2026-31431", .works = SOME_KERNELS, .needs = "32-bit calls")
 {
 #ifdef __x86_64__
 	uint32_t *args = mmap(NULL, 4096, PROT_READ | PROT_WRITE,

@@ -2,7 +2,7 @@
 #include "../attack.h"
 
 ATTACK(KERNEL, "calls", .gain = "devices, past their drivers", .source = "ioperm(2)",
-       .event = "call.denied", .with = "call=ioperm", .works = SOME_KERNELS, .without = "ports")
+       .event = "call.denied", .with = "call=ioperm", .works = SOME_KERNELS, .needs = "ports")
 {
 #ifdef SYS_ioperm
 	return syscall(SYS_ioperm, 0x80, 1, 0);

@@ -6,7 +6,7 @@
 #endif
 
 ATTACK(KERNEL, "calls", .gain = "the machine's input and output ports", .source = "iopl(2)",
-       .event = "call.denied", .with = "call=iopl", .works = SOME_KERNELS, .without = "ports")
+       .event = "call.denied", .with = "call=iopl", .works = SOME_KERNELS, .needs = "ports")
 {
 #ifdef SYS_iopl
 	return iopl(3);

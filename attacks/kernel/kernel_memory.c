@@ -4,7 +4,7 @@
 #include <fcntl.h>
 
 ATTACK(KERNEL, "privileges", .gain = "the kernel's memory", .source = "proc_kcore(5)",
-       .works = SOME_KERNELS, .without = "/proc/kcore")
+       .works = SOME_KERNELS, .needs = "/proc/kcore")
 {
 	return open("/proc/kcore", O_RDONLY | O_CLOEXEC);
 }

@@ -3,7 +3,7 @@
 
 ATTACK(KERNEL, "calls", .gain = "code in the kernel", .source = "init_module(2)",
        .event = "call.denied", .with = "call=init_module", .works = SOME_KERNELS,
-       .without = "modules")
+       .needs = "modules")
 {
 	return reached(syscall(SYS_init_module, "", 0ul, ""), ENOEXEC);
 }

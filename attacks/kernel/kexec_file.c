@@ -3,7 +3,7 @@
 
 ATTACK(KERNEL, "calls", .gain = "another kernel, from a file", .source = "kexec_file_load(2)",
        .event = "call.denied", .with = "call=kexec_file_load", .works = SOME_KERNELS,
-       .without = "it")
+       .needs = "kexec_file_load()")
 {
 	return reached(syscall(SYS_kexec_file_load, -1, -1, 0, "", 0), EBADF);
 }

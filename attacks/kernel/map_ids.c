@@ -4,7 +4,7 @@
 #include <fcntl.h>
 
 ATTACK(KERNEL, "identity", .gain = "root of the host's ids", .source = "user_namespaces(7)",
-       .works = SOME_KERNELS, .without = "a namespace without a map")
+       .works = SOME_KERNELS, .needs = "a namespace without a map")
 {
 	int fd = open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC);
 

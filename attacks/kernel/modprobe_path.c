@@ -5,7 +5,7 @@
 
 ATTACK(KERNEL, "privileges",
        .gain = "a program of its own run by the kernel, as root, to load a module",
-       .source = "proc_sys_kernel(5)", .works = SOME_KERNELS, .without = "modules")
+       .source = "proc_sys_kernel(5)", .works = SOME_KERNELS, .needs = "modules")
 {
 	int fd = open("/proc/sys/kernel/modprobe", O_WRONLY | O_CLOEXEC);
 

@@ -5,7 +5,7 @@
 
 ATTACK(KERNEL, "calls", .gain = "the kernel's own audit trail", .source = "netlink(7)",
        .event = "call.denied", .with = "call=socket", .works = SOME_KERNELS,
-       .without = "NETLINK_AUDIT")
+       .needs = "NETLINK_AUDIT")
 {
 	return socket(16 /* AF_NETLINK */, SOCK_RAW, 9);
 }

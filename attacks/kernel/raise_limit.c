@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 
 ATTACK(KERNEL, "privileges", .gain = "more than the policy allows", .source = "setrlimit(2)",
-       .works = SOME_KERNELS, .without = "CAP_SYS_RESOURCE")
+       .works = SOME_KERNELS, .needs = "CAP_SYS_RESOURCE")
 {
 	struct rlimit l;
 

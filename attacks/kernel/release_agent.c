@@ -6,7 +6,7 @@
 
 ATTACK(KERNEL, "privileges",
        .gain = "a program of its own run by the kernel, as root, when a control group is empty",
-       .source = "CVE-2022-0492", .works = SOME_KERNELS, .without = "control groups v1")
+       .source = "CVE-2022-0492", .works = SOME_KERNELS, .needs = "control groups v1")
 {
 	glob_t g = {0};
 	long r = -1;

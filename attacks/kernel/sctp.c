@@ -5,7 +5,7 @@
 
 ATTACK(KERNEL, "calls", .gain = "a protocol that loads a module nobody looks after",
        .source = "CVE-2021-3772", .event = "call.denied", .with = "call=socket",
-       .works = SOME_KERNELS, .without = "SCTP")
+       .works = SOME_KERNELS, .needs = "SCTP")
 {
 	return socket(AF_INET, SOCK_STREAM, 132);
 }

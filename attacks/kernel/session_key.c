@@ -3,7 +3,7 @@
 
 ATTACK(KERNEL, "privileges", .gain = "keys of the caller's: Kerberos, ecryptfs, ...",
        .source = "keyctl(2)", .event = "call.denied", .with = "call=keyctl", .works = SOME_KERNELS,
-       .without = "room for another key", .flags = QUIET)
+       .needs = "room for another key", .flags = QUIET)
 {
 	return syscall(SYS_keyctl, 10 /* SEARCH */, -3, "user", target("key"), 0);
 }

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 
 ATTACK(KERNEL, "privileges", .gain = "the emergency keys: a crash with one letter",
-       .source = "proc_sysrq-trigger(5)", .works = SOME_KERNELS, .without = "the emergency keys")
+       .source = "proc_sysrq-trigger(5)", .works = SOME_KERNELS, .needs = "the emergency keys")
 {
 	int fd = open("/proc/sysrq-trigger", O_WRONLY | O_CLOEXEC);
 

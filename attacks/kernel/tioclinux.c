@@ -27,7 +27,7 @@ static int terminal(void)
 
 ATTACK(KERNEL, "calls", .gain = "text pasted into a virtual console",
        .source = "ioctl_console(2); CVE-2023-28100", .event = "call.denied", .with = "call=ioctl",
-       .works = SOME_KERNELS, .without = "a virtual console")
+       .works = SOME_KERNELS, .needs = "a virtual console")
 {
 	char what = 6; /* the shift state: read only */
 	int fd = open("/dev/tty1", O_RDWR | O_NOCTTY | O_CLOEXEC);

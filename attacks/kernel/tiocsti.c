@@ -27,7 +27,7 @@ static int terminal(void)
 
 ATTACK(KERNEL, "calls", .gain = "commands typed for the person at the terminal",
        .source = "CVE-2017-5226", .event = "call.denied", .with = "call=ioctl",
-       .works = SOME_KERNELS, .without = "TIOCSTI")
+       .works = SOME_KERNELS, .needs = "TIOCSTI")
 {
 	int fd = terminal();
 

@@ -29,7 +29,7 @@ ATTACK(KERNEL, "calls",
        .gain = "commands typed for the person at the terminal, by a request with garbage in its "
 	       "upper half",
        .source = "CVE-2019-10063", .event = "call.denied", .with = "call=ioctl",
-       .works = SOME_KERNELS, .without = "TIOCSTI")
+       .works = SOME_KERNELS, .needs = "TIOCSTI")
 {
 	int fd = terminal();
 

@@ -5,7 +5,7 @@
 
 ATTACK(KERNEL, "privileges",
        .gain = "a program of its own run by the kernel, as root, when a device comes",
-       .source = "kernel.org, uevent_helper", .works = SOME_KERNELS, .without = "uevent_helper")
+       .source = "kernel.org, uevent_helper", .works = SOME_KERNELS, .needs = "uevent_helper")
 {
 	int fd = open("/sys/kernel/uevent_helper", O_WRONLY | O_CLOEXEC);
 

@@ -4,7 +4,7 @@
 #include "dial.h"
 
 ATTACK(NETWORK, "allow", .gain = "other services of a host of which one is allowed",
-       .source = "rules that name hosts only", .works = SOME_KERNELS, .without = "an open proxy",
+       .source = "rules that name hosts only", .works = SOME_KERNELS, .needs = "an open proxy",
        .flags = NETWORKS)
 {
 	struct sockaddr_in a = at4("127.0.0.1", *target("proxy") ? target_number("proxy") : 3128);

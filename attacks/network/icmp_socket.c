@@ -6,7 +6,7 @@
 #include "dial.h"
 
 ATTACK(NETWORK, "sockets", .gain = "data out in pings", .source = "icmp(7)", .event = "call.denied",
-       .with = "call=socket", .works = SOME_KERNELS, .without = "net.ipv4.ping_group_range",
+       .with = "call=socket", .works = SOME_KERNELS, .needs = "net.ipv4.ping_group_range",
        .flags = QUIET)
 {
 	return socket(AF_INET, SOCK_DGRAM, IPPROTO_ICMP);

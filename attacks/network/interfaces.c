@@ -7,7 +7,7 @@
 #include "dial.h"
 
 ATTACK(NETWORK, "egress", .gain = "what the host is connected to", .source = "netdevice(7)",
-       .works = SOME_KERNELS, .without = "an interface")
+       .works = SOME_KERNELS, .needs = "an interface")
 {
 	struct ifreq r = {0};
 	int fd = socket_soon(AF_INET, SOCK_DGRAM);

@@ -4,7 +4,7 @@
 #include "dial.h"
 
 ATTACK(NETWORK, "egress", .gain = "a server of the host, by a notation that a check does not know",
-       .source = "ipv6(7)", .works = SOME_KERNELS, .without = "IPv6")
+       .source = "ipv6(7)", .works = SOME_KERNELS, .needs = "IPv6")
 {
 	struct sockaddr_in6 a = at6("::ffff:127.0.0.1", target_number("port"));
 

@@ -4,7 +4,7 @@
 #include "dial.h"
 
 ATTACK(NETWORK, "egress", .gain = "a server of the host that listens on loopback only, over IPv6",
-       .source = "the host's loopback from inside", .works = SOME_KERNELS, .without = "IPv6")
+       .source = "the host's loopback from inside", .works = SOME_KERNELS, .needs = "IPv6")
 {
 	struct sockaddr_in6 a = at6("::1", target_number("port6"));
 

@@ -5,7 +5,7 @@
 
 ATTACK(NETWORK, "attempts", .gain = "the credentials of the machine, from its cloud",
        .source = "requests to the metadata service (Capital One, 2019)", .event = "network.blocked",
-       .with = "address=169.254.169.254", .works = SOME_KERNELS, .without = "a network",
+       .with = "address=169.254.169.254", .works = SOME_KERNELS, .needs = "a network",
        .flags = LONELY | QUIET)
 {
 	struct sockaddr_in a = at4("169.254.169.254", 80);

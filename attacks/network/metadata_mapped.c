@@ -6,7 +6,7 @@
 ATTACK(NETWORK, "attempts",
        .gain = "the credentials of the machine, by a notation that a check does not know",
        .source = "server-side request forgery (CWE-918)", .event = "network.blocked",
-       .with = "address=*", .works = SOME_KERNELS, .without = "a network", .flags = LONELY | QUIET)
+       .with = "address=*", .works = SOME_KERNELS, .needs = "a network", .flags = LONELY | QUIET)
 {
 	struct sockaddr_in6 a = at6("::ffff:169.254.169.254", 80);
 	int fd = socket_soon(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK);

@@ -5,7 +5,7 @@
 
 ATTACK(NETWORK, "names", .gain = "a server of the host's, by a name that is no address",
        .source = "server-side request forgery (CWE-918)", .works = SOME_KERNELS,
-       .without = "an open proxy", .flags = NETWORKS)
+       .needs = "an open proxy", .flags = NETWORKS)
 {
 	struct sockaddr_in a = at4("127.0.0.1", *target("proxy") ? target_number("proxy") : 3128);
 	char request[512], answer[512] = "";

@@ -5,7 +5,7 @@
 
 ATTACK(NETWORK, "egress", .gain = "any host, where only some are allowed",
        .source = "a relay past the list of hosts", .event = "network.blocked",
-       .with = "host=unlisted.example.org", .works = SOME_KERNELS, .without = "an open proxy",
+       .with = "host=unlisted.example.org", .works = SOME_KERNELS, .needs = "an open proxy",
        .flags = NETWORKS)
 {
 	struct sockaddr_in a = at4("127.0.0.1", *target("proxy") ? target_number("proxy") : 3128);

@@ -3,7 +3,7 @@
 
 ATTACK(NETWORK, "secrets", .gain = "the value of a secret, where only a placeholder was to be",
        .source = "credentials in the environment of agents", .works = SOME_KERNELS,
-       .without = "the variable CANARY", .flags = NETWORKS)
+       .needs = "the variable CANARY", .flags = NETWORKS)
 {
 	for (char **e = environ; *e; e++)
 		if (strstr(*e, CANARY))

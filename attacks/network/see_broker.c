@@ -5,7 +5,7 @@
 #include <fcntl.h>
 
 ATTACK(NETWORK, "egress", .gain = "the broker's descriptors", .source = "proc(5)",
-       .works = SOME_KERNELS, .without = "a broker", .flags = NETWORKS)
+       .works = SOME_KERNELS, .needs = "a broker", .flags = NETWORKS)
 {
 	for (int pid = 1; pid < 65536; pid++) {
 		char path[64], comm[32] = "";

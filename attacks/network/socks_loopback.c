@@ -4,7 +4,7 @@
 #include "dial.h"
 
 ATTACK(NETWORK, "names", .gain = "a server of the host's, by another protocol of the proxy",
-       .source = "SOCKS, RFC 1928", .works = SOME_KERNELS, .without = "an open proxy",
+       .source = "SOCKS, RFC 1928", .works = SOME_KERNELS, .needs = "an open proxy",
        .flags = NETWORKS)
 {
 	struct sockaddr_in a = at4("127.0.0.1", *target("proxy") ? target_number("proxy") : 3128);

@@ -5,7 +5,7 @@
 
 ATTACK(NETWORK, "names",
        .gain = "a server of the host's, by a name that two readers read differently",
-       .source = "a NUL in a host name", .works = SOME_KERNELS, .without = "an open proxy",
+       .source = "a NUL in a host name", .works = SOME_KERNELS, .needs = "an open proxy",
        .flags = NETWORKS)
 {
 	struct sockaddr_in a = at4("127.0.0.1", *target("proxy") ? target_number("proxy") : 3128);

@@ -5,7 +5,7 @@
 
 ATTACK(NETWORK, "attempts", .gain = "what was found, sent by a call that names no address",
        .source = "send(2)", .event = "network.blocked", .with = "address=192.0.2.80",
-       .works = SOME_KERNELS, .without = "a network", .flags = LONELY | QUIET)
+       .works = SOME_KERNELS, .needs = "a network", .flags = LONELY | QUIET)
 {
 	struct sockaddr_in a = at4("192.0.2.80", 9999);
 	int fd = socket_soon(AF_INET, SOCK_DGRAM);

@@ -5,7 +5,7 @@
 
 ATTACK(NETWORK, "attempts", .gain = "what was found, sent by a call that is looked at less often",
        .source = "sendmmsg(2)", .event = "network.blocked", .with = "address=192.0.2.79",
-       .works = SOME_KERNELS, .without = "a network", .flags = LONELY | QUIET)
+       .works = SOME_KERNELS, .needs = "a network", .flags = LONELY | QUIET)
 {
 	struct sockaddr_in a = at4("192.0.2.79", 9999);
 	struct iovec iov = {(char *)(uintptr_t) "x", 1};

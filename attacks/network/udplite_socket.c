@@ -4,7 +4,7 @@
 #include "dial.h"
 
 ATTACK(NETWORK, "sockets", .gain = "a protocol that no rule on UDP covers", .source = "udplite(7)",
-       .event = "call.denied", .with = "call=socket", .works = SOME_KERNELS, .without = "UDP-Lite",
+       .event = "call.denied", .with = "call=socket", .works = SOME_KERNELS, .needs = "UDP-Lite",
        .flags = QUIET)
 {
 	return socket(AF_INET, SOCK_DGRAM, 136);

@@ -111,7 +111,7 @@ check(f"there are at least {MIN_ATTACKS} attacks", len(attacks) >= MIN_ATTACKS, 
 check("each has a name of its own", len({a["attack"] for a in attacks}) == len(attacks))
 for a in attacks:
     bare = [k for k in ("gain", "source", "promise", "works") if not a.get(k)]
-    if bare or a["works"] == "kernel" and not a.get("without"):
+    if bare or a["works"] == "kernel" and not a.get("needs"):
         check(f"{a['attack']} says what it is", False, bare)
 
 os.umask(0o022)
@@ -171,7 +171,7 @@ for a in attacks:
         skip(f"{name} works outside", "for root only")
     elif not works and a["works"] == "kernel":
         absent += 1
-        skip(f"{name} works outside", f"not here: {a['without']} ({detail})")
+        skip(f"{name} works outside", f"not here: {a['needs']} ({detail})")
     else:
         check(f"{name} works outside", works, f"{verdict} {detail}")
 if root:
