@@ -221,6 +221,8 @@ try:
     attempt("fresh pandas a second", "per s", lambda: rate(PANDAS, ["session.imports=pandas", "limits.memory=1GiB"]))
     attempt("exec", "p50 ms", lambda: session("exec", rounds * 20, "x = 1", 0))
     attempt("exec, rollback armed", "p50 ms", lambda: session("exec", rounds * 5, "x = 1", 1))
+    attempt("exec that writes a file", "p50 ms", lambda: session("exec", rounds * 5, "open('f', 'w').write('x')", 0))
+    attempt("the same, rollback armed", "p50 ms", lambda: session("exec", rounds * 5, "open('f', 'w').write('x')", 1))
     attempt("interrupt while True", "p50 ms", lambda: session("interrupt", rounds, "while True: pass", 5000))
     attempt("rollback after the grace", "p50 ms",
             lambda: (lambda t: (t[0] - 50, t[1]))(session("interrupt", max(10, rounds // 5), STUCK, 50, "limits.cpu=1h")))

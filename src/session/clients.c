@@ -10,7 +10,6 @@
 #define STAGE	     "session"
 #define QUEUE_MAX    256	/* executions that wait */
 #define ANSWER_BYTES (1u << 20) /* of events in one answer, about */
-#define BACK_MS	     5000	/* for the kernel to answer */
 
 /* Who waits for an execution: for something new, or, after an interrupt, for its end. */
 struct waiter {
@@ -303,7 +302,7 @@ static int ask(struct session *s, uint8_t kind, const char *code, size_t len, in
 	s->request = kind;
 	s->request_id = ++s->last_request | 0x80000000u;
 	s->request_client = client;
-	clock_start(s, &s->grace, BACK_MS * 1000);
+	clock_start(s, &s->grace, SESSION_BACK_MS * 1000);
 	r = kernel_send(s->kernel,
 			&(struct frame){.kind = kind,
 					.id = s->request_id,

@@ -6,8 +6,11 @@
  *
  * The kernel runs one thing at a time. An execution is under way from EXECUTE to DONE, or to BACK
  * if what ran it died; undo, restart, completion and inspection are requests, one at a time, while
- * none is. A process that has to go gets a SIGINT, after a grace a SIGKILL, and a kernel that then
- * does not come back within BACK_MS ends the box. */
+ * none is. How what runs is made to end is in ending.c.
+ *
+ * Between what the kernel says and what the client hears stand the files: an execution begins when
+ * they are kept (session_begun()), and has ended when they were looked at, or brought back
+ * (session_settled()). */
 #include "session/session_impl.h"
 
 #include <signal.h>
@@ -20,15 +23,10 @@
 #include "session/kernel.h"
 
 #define STAGE	   "session"
-#define BACK_MS	   5000		/* for the kernel to come back after a SIGKILL */
 #define KEEP	   128		/* executions that are remembered with what they printed */
 #define KEEP_BYTES (128u << 20) /* of it, together */
 #define REMEMBER   4096		/* and that are remembered at all */
 #define LOGGED_MAX 100		/* files that an execution changed, in the log */
-#define BUSY_US	   20000	/* of processor time between two looks: somebody works in the box */
-
-static const char *const cause_outcomes[] = {NULL,  "interrupted", "timeout",
-					     "cpu", "output",	   "memory"};
 
 static void warmed_up(struct session *s);
 
@@ -38,7 +36,7 @@ void session_notify(struct session *s)
 	event_active(s->notify, EV_TIMEOUT, 1);
 }
 
-static void send_signal(struct session *s, int32_t pid, int number)
+void session_signal(struct session *s, int32_t pid, int number)
 {
 	if (s->config.ops->signal(s->config.arg, pid, number, true) == 0)
 		s->signals++;
@@ -50,7 +48,7 @@ void session_signalled(struct session *s)
 		session_start_next(s);
 }
 
-static void fail(struct session *s, const struct pale_err *err)
+void session_fail(struct session *s, const struct pale_err *err)
 {
 	s->config.ops->fail(s->config.arg, err);
 }
@@ -111,7 +109,7 @@ static void add_note(struct session *s, struct execution *x, const char *text, s
 	if (execution_add(
 		    x, json_pack("{s:s, s:o}", "type", "note", "text", execution_text(text, len)),
 		    len, &err) < 0)
-		fail(s, &err);
+		session_fail(s, &err);
 	session_notify(s);
 }
 
@@ -173,7 +171,7 @@ void session_begun(struct session *s, bool kept, const char *why)
 					.data = x->code,
 					.data_len = x->code_len},
 			&err) < 0)
-		fail(s, &err);
+		session_fail(s, &err);
 }
 
 /* ---- executions: their end ---- */
@@ -303,7 +301,7 @@ static void take_done(struct session *s, const struct frame *f)
 	}
 	if (s->cause != CAUSE_NONE && s->stage != STAGE_RUNS &&
 	    (f->value == FRAME_INTERRUPTED || s->cause != CAUSE_INTERRUPT)) {
-		outcome = cause_outcomes[s->cause];
+		outcome = session_cause_outcomes[s->cause];
 		how = "signal";
 	}
 	if (f->value == FRAME_ENDED) {
@@ -342,7 +340,7 @@ static void died(struct session *s, const struct frame *f, bool held)
 			      : "a fresh one took its place");
 		add_note(s, s->running, text, strlen(text));
 	}
-	finish(s, ours ? cause_outcomes[s->cause] : "died",
+	finish(s, ours ? session_cause_outcomes[s->cause] : "died",
 	       ours ? held ? "rollback" : "restart" : NULL, held ? "held" : "fresh",
 	       f->value ? json_integer(f->value & 0x7f ? 128 + (f->value & 0x7f)
 						       : f->value >> 8 & 0xff)
@@ -435,124 +433,6 @@ static void take_back(struct session *s, const struct frame *f)
 	}
 }
 
-/* ---- ending what runs ---- */
-
-static void kill_running(struct session *s)
-{
-	struct execution *x = s->running;
-
-	s->stage = STAGE_KILLED;
-	s->escalated = true;
-	clock_start(s, &s->grace, BACK_MS * 1000);
-	if (x->pid > 1)
-		send_signal(s, x->pid, SIGKILL);
-}
-
-static void on_grace(evutil_socket_t fd, short what, void *arg)
-{
-	struct session *s = arg;
-	struct pale_err err;
-
-	(void)fd;
-	(void)what;
-	s->grace.runs = false;
-	if (s->stage == STAGE_KILLED || s->request) {
-		err_set(&err, PALE_E_SYSTEM, STAGE, 0,
-			"the kernel did not come back within %d s: the box ends", BACK_MS / 1000);
-		fail(s, &err);
-		return;
-	}
-	if (!s->running || s->stage != STAGE_SIGNALLED)
-		return;
-	if (s->escalate == ESCALATE_RESTART ||
-	    (s->escalate == ESCALATE_ROLLBACK && s->running->armed)) {
-		kill_running(s);
-		return;
-	}
-	/* It goes on; a later interrupt may ask for more. */
-	s->stage = STAGE_RUNS;
-	session_not_ended(s, s->running->id);
-}
-
-/* A signal for it, and more after the grace. One that comes again while the grace is on asks for
- * as much as the stronger of the two. */
-void session_end_running(struct session *s, enum cause cause, enum session_escalate escalate,
-			 uint64_t grace_ms)
-{
-	if (s->stage == STAGE_KILLED || s->settling)
-		return;
-	if (s->cause == CAUSE_NONE || cause != CAUSE_INTERRUPT)
-		s->cause = cause;
-	s->escalate =
-		s->stage == STAGE_SIGNALLED && s->escalate > escalate ? s->escalate : escalate;
-	s->stage = STAGE_SIGNALLED;
-	(void)!s->config.ops->log(s->config.arg, "exec.interrupt",
-				  json_pack("{s:I, s:s}", "execution", (json_int_t)s->running->id,
-					    "cause", cause_outcomes[cause]));
-	/* Before STARTED nobody could be told: it is, then. */
-	if (s->running->pid > 1)
-		send_signal(s, s->running->pid, SIGINT);
-	clock_start(s, &s->grace, grace_ms * 1000);
-}
-
-static void on_timeout(evutil_socket_t fd, short what, void *arg)
-{
-	struct session *s = arg;
-
-	(void)fd;
-	(void)what;
-	s->timeout.runs = false;
-	if (s->running)
-		session_end_running(s, CAUSE_TIMEOUT, ESCALATE_RESTART, s->config.grace_ms);
-}
-
-uint64_t session_cpu_left_us(const struct session *s)
-{
-	uint64_t max = s->config.cpu_ms * 1000, used = s->cpu_seen_us - s->cpu_base_us;
-
-	if (!s->running || s->cause == CAUSE_CPU)
-		return 0;
-	return used >= max ? 1 : max - used;
-}
-
-void session_cpu(struct session *s, uint64_t cpu_us)
-{
-	/* What works in the box, be it in the background, is no idle session. */
-	if (cpu_us > s->cpu_seen_us + BUSY_US)
-		session_touch(s);
-	s->cpu_seen_us = cpu_us;
-	if (s->running && s->cause != CAUSE_CPU && cpu_us > s->cpu_base_us &&
-	    cpu_us - s->cpu_base_us >= s->config.cpu_ms * 1000)
-		session_end_running(s, CAUSE_CPU, ESCALATE_RESTART, s->config.grace_ms);
-}
-
-bool session_memory(struct session *s, bool killed)
-{
-	if (!s->running)
-		return false;
-	/* Its files are being brought back, or looked at: that comes to an end. */
-	if (s->settling)
-		return true;
-	s->cause = CAUSE_MEMORY;
-	s->escalate = ESCALATE_RESTART;
-	/* Of what the kernel killed it may be a child only: then it goes on, and sees that itself.
-	 */
-	if (killed)
-		s->escalated = true;
-	else if (s->stage != STAGE_KILLED)
-		kill_running(s);
-	return true;
-}
-
-static void check_output(struct session *s)
-{
-	struct execution *x = s->running;
-
-	if (s->cause != CAUSE_OUTPUT && x->output_bytes[0] + x->output_bytes[1] + x->display_bytes >
-						s->config.output_total_bytes)
-		session_end_running(s, CAUSE_OUTPUT, ESCALATE_RESTART, s->config.grace_ms);
-}
-
 /* ---- from the kernel ---- */
 
 static void tell_ready(struct session *s)
@@ -590,7 +470,7 @@ void session_warm_up(struct session *s)
 					.data = s->config.warm_up,
 					.data_len = strlen(s->config.warm_up)},
 			&err) < 0)
-		fail(s, &err);
+		session_fail(s, &err);
 }
 
 static void warmed_up(struct session *s)
@@ -629,10 +509,10 @@ static void take_started(struct session *s, const struct frame *f)
 				    x->armed, "why", x->why[0] ? x->why : NULL, "files", x->kept,
 				    "files_why", x->why_files[0] ? x->why_files : NULL),
 			  sizeof(x->why) + sizeof(x->why_files), &err) < 0)
-		fail(s, &err);
+		session_fail(s, &err);
 	session_notify(s);
 	if (s->stage != STAGE_RUNS && x->pid)
-		send_signal(s, x->pid, s->stage == STAGE_KILLED ? SIGKILL : SIGINT);
+		session_signal(s, x->pid, s->stage == STAGE_KILLED ? SIGKILL : SIGINT);
 }
 
 static void take_reply(struct session *s, const struct frame *f)
@@ -668,7 +548,7 @@ static void take_input_wanted(struct session *s, const struct frame *f)
 				    execution_text(f->data, f->data_len), "password",
 				    f->value == 1),
 			  f->data_len, &err) < 0)
-		fail(s, &err);
+		session_fail(s, &err);
 	session_notify(s);
 }
 
@@ -708,9 +588,9 @@ static void on_message(void *arg, const struct frame *f)
 	if (f->kind == FRAME_NOTE)
 		x->display_bytes += f->data_len;
 	if (r < 0)
-		fail(s, &err);
+		session_fail(s, &err);
 	else if (s->running)
-		check_output(s);
+		session_check_output(s);
 	session_notify(s);
 }
 
@@ -723,7 +603,7 @@ static void on_kernel_ended(void *arg, const char *why)
 	if (!why)
 		return;
 	err_set(&err, PALE_E_SYSTEM, STAGE, 0, "%s", why);
-	fail(s, &err);
+	session_fail(s, &err);
 }
 
 static void on_before(void *arg)
@@ -747,9 +627,9 @@ void session_print(struct session *s, enum execution_stream stream, const char *
 	if (!x || x->state == EXECUTION_QUEUED)
 		return;
 	if (execution_print(x, stream, data, len, &err) < 0)
-		fail(s, &err);
+		session_fail(s, &err);
 	else if (x == s->running)
-		check_output(s);
+		session_check_output(s);
 	session_notify(s);
 }
 
@@ -842,8 +722,8 @@ int session_new(const struct session_config *config, struct session **ret, struc
 	TAILQ_INIT(&s->waiters);
 	session_touch(s);
 	s->made_us = s->used_us;
-	s->timeout.event = event_new(config->base, -1, 0, on_timeout, s);
-	s->grace.event = event_new(config->base, -1, 0, on_grace, s);
+	s->timeout.event = event_new(config->base, -1, 0, session_on_timeout, s);
+	s->grace.event = event_new(config->base, -1, 0, session_on_grace, s);
 	s->notify = event_new(config->base, -1, 0, session_on_notify, s);
 	s->idle = event_new(config->base, -1, 0, on_idle, s);
 	s->lifetime = event_new(config->base, -1, 0, on_lifetime, s);

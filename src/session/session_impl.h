@@ -74,9 +74,20 @@ const char *session_first_line(const struct execution *x, size_t *ret_len);
 /* Of one that has ended, the first line of the code is enough. */
 void session_shorten(struct execution *x);
 #define SESSION_CODE_LINE 200
-/* Asks what runs to end, and makes it: see session.c. */
+/* A signal for a process of the box, and its group. */
+void session_signal(struct session *s, int32_t pid, int number);
+/* The box cannot go on. */
+void session_fail(struct session *s, const struct pale_err *err);
+
+/* ending.c */
+#define SESSION_BACK_MS 5000 /* for the kernel to come back after a SIGKILL, or to answer */
+extern const char *const session_cause_outcomes[]; /* by enum cause */
+/* Asks what runs to end, and makes it. */
 void session_end_running(struct session *s, enum cause cause, enum session_escalate escalate,
 			 uint64_t grace_ms);
+void session_on_grace(evutil_socket_t fd, short what, void *arg);
+void session_on_timeout(evutil_socket_t fd, short what, void *arg);
+void session_check_output(struct session *s);
 
 /* clients.c */
 void session_on_notify(evutil_socket_t fd, short what, void *arg);
