@@ -309,18 +309,13 @@ bool cgroup_holds_later(const struct cgroup *g)
 	return g->kind != CGROUP_V1;
 }
 
-int cgroup_memory_fd(const struct cgroup *g)
-{
-	return g->kind == CGROUP_V1 && g->of[CGROUP_MEMORY] >= 0
-		       ? g->group[g->of[CGROUP_MEMORY]].join_fd
-		       : -1;
-}
-
 int cgroup_take_beside(const struct cgroup *g, pid_t pid)
 {
-	return g->kind == CGROUP_V1 || !g->ngroups
-		       ? -EOPNOTSUPP
-		       : cgroup_file_write_u64(g->group[0].path, "cgroup.procs", (uint64_t)pid);
+	int i = g->kind == CGROUP_V1 ? g->of[CGROUP_MEMORY] : 0;
+
+	if (i < 0 || !g->ngroups)
+		return -EOPNOTSUPP;
+	return cgroup_file_write_u64(g->group[i].path, "cgroup.procs", (uint64_t)pid);
 }
 
 int cgroup_attach_begin(struct cgroup *g, pid_t pid, struct pale_err *err)

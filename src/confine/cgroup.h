@@ -89,9 +89,8 @@ int cgroup_join_beside(const struct cgroup *g) _must_check_;
  * then: cgroup_holds_later(). */
 int cgroup_later_fd(const struct cgroup *g);
 bool cgroup_holds_later(const struct cgroup *g);
-/* The same for its memory alone, for one that was there before: v1: it joins by this
- * (cgroup_join(); borrowed, -1 where there is none); v2: it is moved. 0 or a negative errno. */
-int cgroup_memory_fd(const struct cgroup *g);
+/* The same, for one that was there before: it is moved by its caller, in v1 for its memory alone
+ * (and the caller waits for an RCU grace period, see cgroup_join_fds()). 0 or a negative errno. */
 int cgroup_take_beside(const struct cgroup *g, pid_t pid) _must_check_;
 
 /* Moves a process in, where neither CLONE_INTO_CGROUP nor cgroup_join() was used: the only way for

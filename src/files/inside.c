@@ -297,9 +297,6 @@ static int clone_it(struct worker *w, int peer)
 		.memory = w->memory,
 		.parent = getpid(),
 		.keeper = w->which == KEEPER,
-		.memory_group = w->which == KEEPER && in->config.cgroup
-					? cgroup_memory_fd(in->config.cgroup)
-					: -1,
 	};
 
 	w->pid = clone_worker(into, &w->pidfd);
@@ -419,8 +416,8 @@ int inside_keep(struct inside *in, const struct inside_request *q, struct pale_e
 	if (r < 0)
 		return r;
 	w = in->at[KEEPER];
-	/* What it writes counts as the box's from now on, where that can be had; in v1 it joins by
-	 * itself. */
+	/* What it writes counts as the box's from now on, where that can be had. Not by a
+	 * descriptor of its own: that could move anybody's processes there. */
 	if (q->op == INSIDE_BACK && in->config.cgroup)
 		(void)!cgroup_take_beside(in->config.cgroup, w->pid);
 	w->q = *q;

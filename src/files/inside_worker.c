@@ -569,7 +569,7 @@ static int enter_box(const struct inside_worker *w, struct pale_err *err)
 static int confine(struct inside_worker *w, struct pale_err *err)
 {
 	const uint64_t most = w->plan->limits.file_size_bytes;
-	static int *fds[3 + 3 * KEEPER_PLACES];
+	static int *fds[2 + 3 * KEEPER_PLACES];
 	size_t n = 0;
 	struct stat st;
 	int r;
@@ -589,8 +589,6 @@ static int confine(struct inside_worker *w, struct pale_err *err)
 		return err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot open the box's places");
 	fds[n++] = &w->socket;
 	fds[n++] = &w->memory;
-	if (w->keeper)
-		fds[n++] = &w->memory_group;
 	for (size_t i = 0; i < nplaces; i++) {
 		fds[n++] = &places[i].scan_fd;
 		fds[n++] = &places[i].write_fd;
@@ -614,15 +612,6 @@ static int confine(struct inside_worker *w, struct pale_err *err)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot map its memory");
 	r = worker_lock_files();
 	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot confine it") : 0;
-}
-
-static int keep_or_bring(const struct inside_worker *w, const struct inside_request *q,
-			 struct inside_answer *a)
-{
-	/* What it writes counts as the box's. */
-	if (q->op == INSIDE_BACK && w->memory_group >= 0)
-		(void)!cgroup_join(&w->memory_group, 1);
-	return keeper_handle(q, a, data);
 }
 
 void inside_worker(const struct inside_worker *given)
@@ -651,7 +640,7 @@ void inside_worker(const struct inside_worker *given)
 			continue;
 		if (n != sizeof(q))
 			_exit(0);
-		a.error = -(w.keeper ? keep_or_bring(&w, &q, &a) : handle(&q, &a));
+		a.error = -(w.keeper ? keeper_handle(&q, &a, data) : handle(&q, &a));
 		if (write(w.socket, &a, sizeof(a)) != sizeof(a))
 			_exit(0);
 		if (w.keeper)

@@ -10,8 +10,7 @@ struct inside_worker {
 		*join; /* the box's groups, where they are joined from inside; or NULL */
 	int socket, memory;
 	pid_t parent;
-	bool keeper;	  /* it is the keeper, which has more to read (keeper.h) */
-	int memory_group; /* then: joined when it brings back; -1: none */
+	bool keeper; /* it is the keeper, which has more to read (keeper.h) */
 };
 
 /* In a fork of the supervisor. */

@@ -22,11 +22,12 @@
 #include "base/str.h"
 #include "session/kernel.h"
 
-#define STAGE	   "session"
-#define KEEP	   128		/* executions that are remembered with what they printed */
-#define KEEP_BYTES (128u << 20) /* of it, together */
-#define REMEMBER   4096		/* and that are remembered at all */
-#define LOGGED_MAX 100		/* files that an execution changed, in the log */
+#define STAGE	    "session"
+#define KEEP	    128		 /* executions that are remembered with what they printed */
+#define KEEP_BYTES  (128u << 20) /* of it, together */
+#define REMEMBER    4096	 /* and that are remembered at all */
+#define LOGGED_PATH 300
+#define LOGGED_MAX  100 /* files that an execution changed, in the log */
 
 static void warmed_up(struct session *s);
 
@@ -236,15 +237,23 @@ static void finish(struct session *s, const char *outcome, const char *how, cons
 		session_settled(s, NULL);
 }
 
-/* Of a long list of files the log has the beginning. */
+/* Of a long list of files the log has the beginning, and so of long paths. */
 static json_t *to_log(const json_t *result)
 {
-	json_t *o = json_deep_copy(result), *files = json_object_get(o, "files");
-	size_t n = json_array_size(files);
+	json_t *o = json_deep_copy(result), *files = json_object_get(o, "files"), *file, *value;
+	size_t n = json_array_size(files), i;
+	const char *key;
 
+	json_array_foreach(files, i, file) json_object_foreach(file, key, value)
+	{
+		if (json_string_length(value) > LOGGED_PATH)
+			json_object_set_new(file, key,
+					    audit_text(json_string_value(value),
+						       json_string_length(value), LOGGED_PATH));
+	}
 	if (n <= LOGGED_MAX)
 		return o;
-	for (size_t i = n; i > LOGGED_MAX; i--)
+	for (i = n; i > LOGGED_MAX; i--)
 		json_array_remove(files, i - 1);
 	json_object_set_new(o, "files_more",
 			    json_integer(json_integer_value(json_object_get(result, "files_more")) +
