@@ -182,7 +182,7 @@ import socket; k = socket.socket(socket.AF_UNIX); k.bind('sock')""")
     for path, codes in (("proc1/etc/passwd", ("conflict", "refused", "not_found")), ("self/etc/passwd", ("conflict", "not_found")),
                         ("fd", ("conflict", "not_found")), ("cwd/a", ("conflict", "refused", "not_found")), ("exe", ("conflict", "refused", "not_found")),
                         ("/proc/1/environ", ("refused", "not_found")), ("/proc/self/status", ("not_found",)), ("/proc/sys/kernel/hostname", ("refused",)),
-                        ("loop", ("conflict",)), ("shadow", ("not_found",)), ("dangling", ("not_found",)),
+                        ("loop", ("conflict",)), ("shadow", ("refused", "not_found")), ("dangling", ("not_found",)),
                         ("secret", ("refused",)), ("closed/a", ("refused",)), ("fifo", ("conflict",)), ("sock", ("conflict",)),
                         ("/dev/null", ("conflict",)), ("/dev/tty", ("conflict",)), ("/etc", ("conflict",)), ("/etc/passwd/x", ("conflict",))):
         begun = time.monotonic()

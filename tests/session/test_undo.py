@@ -361,7 +361,8 @@ def test_keeper():
     st = dict(line.split(":\t", 1) for line in open(f"/proc/{k[0]}/status").read().splitlines() if ":\t" in line)
     check("without capabilities, with a filter, not root", all(int(st[c], 16) == 0 for c in ("CapEff", "CapPrm", "CapInh", "CapAmb")) and st["NoNewPrivs"] == "1" and st["Seccomp"] == "2"
           and (not root or "0" not in st["Uid"].split()), st)
-    check("the box does not see it", "pale-keeper" not in s.run("[open(f'/proc/{p}/comm').read() for p in os.listdir('/proc') if p.isdigit()]")["events"][-1]["data"]["text/plain"])
+    seen = s.run("for p in os.listdir('/proc'):\n    try: print(open(f'/proc/{p}/comm').read())\n    except OSError: pass")["out"]
+    check("the box does not see it", "pale-keeper" not in seen and len(seen.split()) > 1, seen)
     os.kill(k[0], signal.SIGSTOP)
     begun = time.monotonic()
     a = s.run("open('y', 'w').write('x')")
