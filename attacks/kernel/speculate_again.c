@@ -5,7 +5,7 @@
 
 ATTACK(KERNEL, "speculation", .gain = "speculation past stores, for reading by side channels",
        .source = "Documentation/userspace-api/spec_ctrl.rst", .works = SOME_KERNELS,
-       .without = "a processor whose store bypass each process controls")
+       .needs = "a processor whose store bypass each process controls")
 {
 	long r = prctl(PR_GET_SPECULATION_CTRL, PR_SPEC_STORE_BYPASS, 0, 0, 0);
 
