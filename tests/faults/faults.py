@@ -161,7 +161,7 @@ def processes():
 
 def wait_for_none(what):
     left = what()
-    until = time.monotonic() + 5
+    until = time.monotonic() + 20
     while left and time.monotonic() < until:
         time.sleep(0.05)
         left = what()

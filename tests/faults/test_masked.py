@@ -56,7 +56,7 @@ def test_refused():
     for flags, mask, why in [([], *row) for row in REFUSED] + REFUSED_WITH:
         r = Faulty([*UNTIL, "-m", mask], flags)
         check(f"{mask}{' with ' + flags[0] if flags else ''}: refused, with the reason",
-              r.status == 125 and r.failed and r.wrong(normal) is None and re.search(why, one_line(r)) and r.seconds < 15, r)
+              r.status == 125 and r.failed and r.wrong(normal) is None and re.search(why, one_line(r)) and r.seconds < 18, r)
     # Root's range of ids is found beneath a directory; a user has none.
     r = Faulty([*UNTIL, "-m", "openat2"], OVERLAY)
     check("openat2: refused, with the reason", r.status == 125 and r.failed and "Function not implemented" in r.said, r)
