@@ -376,18 +376,25 @@ int pale_session_list(void (*fn)(void *arg, const char *json), void *arg, struct
 		return err_set(err, PALE_E_AUDIT, STAGE, -r, "reading the list of live runs");
 	for (size_t i = 0; i < n; i++) {
 		json_t *info = NULL;
-		struct pale_err ignored;
+		struct pale_err why = {0};
 		_cleanup_close_ int fd = -1, dir = -1;
 		char to[2];
 
 		/* Only those with a door can be asked, and one may end meanwhile. */
-		if (audit_state_run(&state, ids[i], O_RDONLY, &dir, NULL, NULL) < 0 ||
-		    readlinkat(dir, RUNTIME_LINK, to, sizeof(to)) <= 0)
-			continue;
-		fd = api_door_open(ids[i], &ignored);
+		if (audit_state_run(&state, ids[i], O_RDONLY, &dir, NULL, &why) == 0) {
+			if (readlinkat(dir, RUNTIME_LINK, to, sizeof(to)) < 0 && errno == ENOENT)
+				continue;
+			fd = api_door_open(ids[i], &why);
+		}
 		if (fd < 0 || api_door_ask(fd, ids[i], "info", json_object(), LOOK_S, NULL, &info,
-					   &ignored) < 0)
+					   &why) < 0) {
+			/* It is there, and nobody knows whether it is a session. */
+			if (r == 0 && why.code != PALE_E_NOTFOUND) {
+				*err = why;
+				r = -(int)why.code;
+			}
 			continue;
+		}
 		if (json_object_get(info, "session")) {
 			_cleanup_free_ char *text =
 				json_dumps(info, JSON_COMPACT | JSON_ENSURE_ASCII);
@@ -397,5 +404,5 @@ int pale_session_list(void (*fn)(void *arg, const char *json), void *arg, struct
 		}
 		json_decref(info);
 	}
-	return 0;
+	return r;
 }

@@ -258,7 +258,7 @@ static int list_ids(int at, char (**ret)[AUDIT_ID_SIZE], size_t *ret_n)
 
 	if (!d)
 		return fd < 0 ? fd : -errno;
-	for (struct dirent *e; (e = readdir(d));) {
+	for (struct dirent *e; errno = 0, (e = readdir(d));) {
 		if (!ulid_valid(e->d_name))
 			continue;
 		if (n == room) {
@@ -271,6 +271,8 @@ static int list_ids(int at, char (**ret)[AUDIT_ID_SIZE], size_t *ret_n)
 		}
 		memcpy(ids[n++], e->d_name, AUDIT_ID_SIZE);
 	}
+	if (errno)
+		return -errno;
 	if (n)
 		qsort(ids, n, AUDIT_ID_SIZE, by_name);
 	*ret = take_ptr(ids);

@@ -119,8 +119,10 @@ static int ls_run(int argc, char **argv)
 		return args.status;
 	if (args.argc)
 		return cli_usage("session ls", "it takes no operand: %s", QUOTED(args.argv[0]));
-	if (pale_session_list(each, &l, &err) < 0)
-		return cli_fail(&err);
+	if (pale_session_list(each, &l, &err) < 0) {
+		cli_fail(&err);
+		l.failed = true;
+	}
 	if (l.n)
 		print_table(&l);
 	else if (!l.json && !l.failed)

@@ -110,12 +110,13 @@ static int remove_found(void)
 {
 	struct found f = {0};
 	struct pale_err err = {0};
-	int status;
+	int listed = pale_session_list(each, &f, &err), status;
 
-	if (pale_session_list(each, &f, &err) < 0)
-		status = cli_fail(&err);
-	else
-		status = f.failed ? CLI_EXIT_PALE : remove_all(f.ids, f.n, true);
+	if (listed < 0)
+		cli_fail(&err);
+	status = remove_all(f.ids, f.n, true);
+	if (listed < 0 || f.failed)
+		status = CLI_EXIT_PALE;
 	for (size_t i = 0; i < f.n; i++)
 		free(f.ids[i]);
 	free(f.ids);

@@ -620,6 +620,7 @@ struct recovery {
 	char name[64];
 	size_t left; /* directories that may still be looked at */
 	struct cgroup *g;
+	struct cgroup_host looked; /* its error: not all of them could be */
 };
 
 /* Looks for a directory of that name below dirfd (whose path is given); owns dirfd. */
@@ -629,10 +630,12 @@ static void find_group(struct recovery *rec, int dirfd, const char *path, int de
 	struct dirent *e;
 
 	if (!dir) {
+		cgroup_note(&rec->looked, -errno);
 		close(dirfd);
 		return;
 	}
-	while ((e = readdir(dir)) && rec->left && rec->g->ngroups < ARRAY_SIZE(rec->g->group)) {
+	while ((errno = 0, e = readdir(dir)) && rec->left &&
+	       rec->g->ngroups < ARRAY_SIZE(rec->g->group)) {
 		char below[CGROUP_PATH];
 
 		if (e->d_type != DT_DIR || e->d_name[0] == '.')
@@ -657,9 +660,13 @@ static void find_group(struct recovery *rec, int dirfd, const char *path, int de
 		}
 		int fd = depth ? openat(dirfd, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
+		if (depth && fd < 0)
+			cgroup_note(&rec->looked, -errno);
 		if (fd >= 0)
 			find_group(rec, fd, below, depth - 1);
 	}
+	if (!e)
+		cgroup_note(&rec->looked, -errno);
 	closedir(dir);
 }
 
@@ -685,9 +692,12 @@ int cgroup_recover(const struct cgroup_host *host, const char *id, struct pale_e
 			       QUOTED(id));
 	if (!places)
 		return err_nomem(err, STAGE);
-	if (host->kind == CGROUP_NONE || cgroup_places_read(&src, places) < 0)
+	if (host->kind == CGROUP_NONE)
 		return 0;
 	struct recovery rec = {.left = RECOVER_DIRS, .g = cgroup_new(CGROUP_V1)};
+	int r = cgroup_places_read(&src, places);
+
+	cgroup_note(&rec.looked, r);
 
 	if (!rec.g)
 		return err_nomem(err, STAGE);
@@ -703,10 +713,12 @@ int cgroup_recover(const struct cgroup_host *host, const char *id, struct pale_e
 		p->dir[p->mount_len] = '\0';
 		int fd = open(p->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
+		if (fd < 0)
+			cgroup_note(&rec.looked, -errno);
 		if (fd >= 0)
 			find_group(&rec, fd, p->dir, 16);
 	}
-	int r = 0;
+	r = 0;
 	size_t found = rec.g->ngroups;
 
 	/* A frozen one did not die with its supervisor. */
@@ -731,5 +743,10 @@ int cgroup_recover(const struct cgroup_host *host, const char *id, struct pale_e
 		cgroup_free(rec.g);
 		return r;
 	}
-	return cgroup_destroy(rec.g, err);
+	r = cgroup_destroy(rec.g, err);
+	/* Once its run is closed nobody looks for it again. */
+	if (r == 0 && rec.looked.error)
+		r = err_set(err, PALE_E_SYSTEM, STAGE, rec.looked.error,
+			    "looking for the control groups of run %s", id);
+	return r;
 }

@@ -69,7 +69,8 @@ static void flush(struct kernel *k)
 		int r = send_packet(k, p);
 
 		if (r == -EAGAIN) {
-			event_add(k->writable, NULL);
+			if (event_add(k->writable, NULL) < 0)
+				event_active(k->writable, EV_WRITE, 1);
 			return;
 		}
 		STAILQ_REMOVE_HEAD(&k->queue, entry);

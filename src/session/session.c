@@ -59,7 +59,9 @@ void session_timer(struct event *e, uint64_t us)
 	struct timeval tv = {.tv_sec = (time_t)(us / 1000000),
 			     .tv_usec = (suseconds_t)(us % 1000000)};
 
-	event_add(e, &tv);
+	/* A time that cannot be waited for has come: without end would be worse. */
+	if (event_add(e, &tv) < 0)
+		event_active(e, EV_TIMEOUT, 1);
 }
 
 void session_touch(struct session *s)

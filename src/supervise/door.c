@@ -105,13 +105,17 @@ static char *find_line(struct client *c)
 }
 
 /* Waits for more of a request: without end, if none was begun. One that is there already gets its
- * turn after the box. */
+ * turn after the box. The client may be gone afterwards. */
 static void wait_for_line(struct client *c)
 {
 	static const struct timeval progress = {.tv_sec = PROGRESS_S};
 
 	c->phase = READING;
-	event_add(c->readable, c->in.len ? &progress : NULL);
+	/* It would wait for ever for an answer to what nobody reads. */
+	if (event_add(c->readable, c->in.len ? &progress : NULL) < 0) {
+		client_free(c);
+		return;
+	}
 	if (find_line(c))
 		event_active(c->readable, EV_READ, 1);
 }
@@ -129,7 +133,8 @@ static void write_some(struct client *c)
 			continue;
 		if (n < 0 && errno == EAGAIN) {
 			c->phase = WRITING;
-			event_add(c->writable, &progress);
+			if (event_add(c->writable, &progress) < 0)
+				client_free(c);
 			return;
 		}
 		if (n < 0) {
@@ -546,11 +551,13 @@ static void on_knock(evutil_socket_t fd, short what, void *arg)
 
 static void on_again(evutil_socket_t fd, short what, void *arg)
 {
+	static const struct timeval again = {.tv_sec = AGAIN_S};
 	struct door *d = arg;
 
 	(void)fd;
 	(void)what;
-	event_add(d->listener, NULL);
+	if (event_add(d->listener, NULL) < 0)
+		event_add(d->again, &again);
 }
 
 /* ---- the socket ---- */

@@ -25,7 +25,9 @@ static void look_again(struct run *run, uint64_t ms)
 			     .tv_usec = (suseconds_t)(ms % 1000) * 1000};
 
 	run->next_look_us = clock_mono_us() + ms * 1000;
-	event_add(run->sample, &tv);
+	/* A time that cannot be waited for has come: nobody would look again. */
+	if (event_add(run->sample, &tv) < 0)
+		event_active(run->sample, EV_TIMEOUT, 1);
 }
 
 void limits_soon(struct run *run, uint64_t ms)

@@ -75,6 +75,15 @@ static void pump_end(struct pump *p)
 		close_fd(&p->to.fd);
 }
 
+/* Waits for its turn; what cannot be waited for is lost. */
+static void await(struct pump *p, struct event *e)
+{
+	if (event_add(e, NULL) == 0)
+		return;
+	note_error(p, ENOMEM);
+	pump_end(p);
+}
+
 /* Writes what can be written now. 0: all is written; 1: the sink is full; negative: the reader is
  * gone. */
 static int pump_write(struct pump *p)
@@ -126,7 +135,7 @@ static void drain(struct pump *p)
 	while (waiting > 0 && pump_write(p) == 0 && pump_read(p) > 0)
 		waiting -= (int)p->len;
 	if (pump_write(p) > 0 && p->writable)
-		event_add(p->writable, NULL);
+		await(p, p->writable);
 }
 
 /* Reads once. 1: something came; 0: nothing now; -1: the end. */
@@ -172,8 +181,10 @@ static void pump_run(struct pump *p)
 		if (r > 0) {
 			if (p->readable)
 				event_del(p->readable);
-			event_add(p->writable, NULL);
-			return;
+			await(p, p->writable);
+			if (!p->ended)
+				return;
+			break;
 		}
 		r = pump_read(p);
 		if (r < 0)
@@ -181,12 +192,12 @@ static void pump_run(struct pump *p)
 		if (r == 0)
 			break;
 	}
+	if (!p->ended && p->from_file)
+		await(p, p->writable);
+	else if (!p->ended && p->readable)
+		await(p, p->readable);
 	if (p->ended)
 		p->streams->c.progress(p->streams->c.arg);
-	else if (p->from_file)
-		event_add(p->writable, NULL);
-	else if (p->readable)
-		event_add(p->readable, NULL);
 }
 
 static void on_event(evutil_socket_t fd, short what, void *arg)

@@ -52,4 +52,50 @@ def test_overlay():
     nothing_left("an overlay")
 
 
+@case
+def test_session():
+    """In the supervisor of a session, from its start to its end, with an execution and a file."""
+    env.update(PALE=pale, PALE_BOX_PROGRAM=os.path.join(programs, "pale-box-nomem"), PLACE=place)
+    script = """
+    "$PALE" session new --name work && "$PALE" session exec work -c 'print(6 * 7)' &&
+    "$PALE" session cp "$PLACE/secret" work:/tmp/ && "$PALE" session cp work:/tmp/secret "$PLACE/copied" && echo done
+    s=$?; "$PALE" session rm --all; exit $s
+    """
+
+    def session(at, forever):
+        with open(counter, "wb") as f:
+            f.write(struct.pack("lll", at, forever, 0))
+        begun = time.monotonic()
+        try:
+            p = subprocess.run(["sh", "-c", script], env={**env, "PALE_NOMEM": counter}, stdin=subprocess.DEVNULL,
+                               capture_output=True, text=True, timeout=TIMEOUT, check=False)
+        except subprocess.TimeoutExpired:
+            return "hangs", 0
+        finally:
+            subprocess.run([pale, "session", "rm", "--all"], env=env, capture_output=True, timeout=TIMEOUT, check=False)
+        with open(counter, "rb") as f:
+            count = struct.unpack("lll", f.read())[2]
+        why = None
+        if p.returncode == 0 and p.stdout != "work\n42\ndone\n":
+            why = f"success, but {p.stdout!r}"
+        elif p.returncode not in (0, 1, 2, 3, 125) or (p.returncode and "pale: " not in p.stderr):
+            why = f"status {p.returncode}, {p.stderr!r}"
+        elif wait_for_none(processes):
+            why = f"left: {processes()}"
+        return why and f"{why} after {time.monotonic() - begun:.1f} s", count
+
+    why, count = session(0, 0)
+    check(f"a session: {count} allocations", not why and count > 100, why)
+    wrong = []
+    for n in range(1, count, 7 if ALL else 997):
+        for forever in (0, 1):
+            why, _ = session(n, forever)
+            if why:
+                wrong.append(f"allocation {n}{' and on' if forever else ''}: {why}")
+                if ALL:
+                    print("#", wrong[-1], flush=True)
+    check("a session: refused, ended or as ever, each time", not wrong, "\n".join(wrong))
+    nothing_left("a session")
+
+
 done()
