@@ -10,19 +10,6 @@ CYCLES = int(os.environ.get("PALE_CYCLES", "6"))
 env["PALE_BOX_PROGRAM"] = os.path.abspath(sys.argv[3])
 
 
-def ours():
-    """Processes that have our state directory for theirs, which all of Pale's have but those inside boxes."""
-    found = []
-    for path in glob.glob("/proc/[0-9]*/environ"):
-        try:
-            with open(path, "rb") as f:
-                if f"PALE_STATE_DIR={state}".encode() in f.read() and path.split("/")[2] != str(os.getpid()):
-                    found.append(int(path.split("/")[2]))
-        except OSError:
-            pass
-    return found
-
-
 def namespaces():
     """How many there are of each kind in the kernel, whoever holds them: other boxes of this machine come and go."""
     try:
