@@ -191,11 +191,20 @@ int runtime_make(const char *id, int run_fd, struct runtime *ret, struct pale_er
 	return e;
 }
 
+/* Nobody comes back for what stays: once more, where the disk or the kernel had a bad moment. */
+static int remove_name(int dir, const char *name, int flags)
+{
+	for (int tries = 0; unlinkat(dir, name, flags) < 0; tries++)
+		if (errno == ENOENT || tries == 2)
+			return -errno;
+	return 0;
+}
+
 /* Whoever lets go of a directory last waits for the disk to forget it: 2 ms on ext4. */
 static int remove_directory(void *arg)
 {
 	const struct runtime *r = arg;
-	int e = unlinkat(r->parent, r->id, AT_REMOVEDIR) < 0 ? -errno : 0;
+	int e = remove_name(r->parent, r->id, AT_REMOVEDIR);
 
 	if (r->going >= 0)
 		close(r->going);
@@ -213,12 +222,12 @@ void runtime_remove(struct runtime *r)
 {
 	/* First: whoever follows the link finds the directory. */
 	if (r->run >= 0)
-		unlinkat(r->run, RUNTIME_LINK, 0);
+		(void)remove_name(r->run, RUNTIME_LINK, 0);
 	r->run = -1;
 	if (r->parent < 0 || r->going >= 0)
 		return;
 	if (r->dir >= 0)
-		unlinkat(r->dir, RUNTIME_SOCKET, 0);
+		(void)remove_name(r->dir, RUNTIME_SOCKET, 0);
 	r->going = r->dir;
 	r->dir = -1;
 	if (r->going >= 0 && on_disk(r->going))
@@ -297,8 +306,8 @@ int runtime_clean(const char *id, struct pale_err *err)
 	 * must keep the run from being closed. */
 	dir = read_link(id, run, path, NULL) < 0 ? -1 : open_dir(AT_FDCWD, path);
 	if (dir >= 0 && check(dir, path, true, NULL) == 0) {
-		unlinkat(dir, RUNTIME_SOCKET, 0);
-		rmdir(path);
+		(void)remove_name(dir, RUNTIME_SOCKET, 0);
+		(void)remove_name(AT_FDCWD, path, AT_REMOVEDIR);
 	}
 	unlinkat(run, RUNTIME_LINK, 0);
 	return 0;
