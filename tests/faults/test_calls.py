@@ -37,7 +37,7 @@ def sweep(what, flags, step, normal):
 @case
 def test_plain():
     normal = normal_box()
-    sweep("a plain box", [], 37, normal)
+    sweep("a plain box", [], 43, normal)
     nothing_left("a plain box")
 
 
@@ -48,7 +48,7 @@ def test_network():
         os.mkdir(os.path.join(place, name))
     flags = ["--allow", "example.com", "--publish", os.path.join(place, "socket") + ":7000",
              "--overlay", os.path.join(place, "work"), "--rw", os.path.join(place, "out") + ":/out:1MiB"]
-    sweep("a box with a network", flags, 97, normal_box(flags))
+    sweep("a box with a network", flags, 131, normal_box(flags))
     check("no socket is left", not os.path.exists(os.path.join(place, "socket")))
     nothing_left("a box with a network")
 

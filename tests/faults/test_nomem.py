@@ -41,14 +41,14 @@ def sweep(what, flags, step):
 
 @case
 def test_plain():
-    sweep("a plain box", [], 97)
+    sweep("a plain box", [], 131)
     nothing_left("a plain box")
 
 
 @case
 def test_overlay():
     os.mkdir(os.path.join(place, "work"))
-    sweep("an overlay", ["--overlay", os.path.join(place, "work")], 193)
+    sweep("an overlay", ["--overlay", os.path.join(place, "work")], 257)
     nothing_left("an overlay")
 
 
@@ -90,7 +90,7 @@ def test_session():
     why, count = session(0, 0)
     check(f"a session: {count} allocations", not why and count > 100, why)
     wrong = []
-    for n in range(1, count, 7 if ALL else 997):
+    for n in range(1, count, 7 if ALL else 1433):
         for forever in (0, 1):
             why, _ = session(n, forever)
             if why:
