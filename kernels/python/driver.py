@@ -1162,7 +1162,7 @@ def warm_up_box(source):
     rehearse_all(source)
     for name in state.imported:
         if not name.startswith("matplotlib"):  # a plot takes long, and most boxes would not have needed it
-            guarded(warm_up, name)
+            guarded(warm_up, name, True)
     gc.collect(1)  # all that is not frozen, and not the free lists
     gc.freeze()
     reseed()
@@ -1452,16 +1452,18 @@ def take_channel():
     return top - 1, {1: top - 2, 2: top - 3}
 
 
-def warm_up(name):
-    """The first use of some modules takes longer than the import."""
+def warm_up(name, in_box=False):
+    """The first use of some modules takes longer than the import. In a box it is also for the memory that it
+    writes to, and does what most do."""
     if name == "numpy":
         ones = modules[name].ones((8, 8))
         repr(ones @ ones)
     elif name == "pandas":
         frame = modules[name].DataFrame({"a": [1.5, 2, 3], "b": ["x", "y", "x"], "c": range(3)})
-        repr(frame), frame._repr_html_(), frame.to_string(), frame.describe()
-        repr(frame.groupby("b").a.sum()), frame.merge(frame, on="b"), frame[frame.c > 1].sort_values("a")
-        frame.c.mean(), frame.groupby("c").agg({"a": "mean"}).to_string()
+        frame._repr_html_(), frame.to_string(), frame.groupby("b").a.sum().to_string()
+        frame[frame.c > 1].sort_values("a").c.mean()
+        if not in_box:
+            repr(frame), frame.describe(), frame.merge(frame, on="b"), frame.groupby("c").agg({"a": "mean"})
     elif name.partition(".")[0] == "matplotlib":
         pyplot = __import__("matplotlib.pyplot", fromlist=("*",))
         figure, axes = pyplot.subplots()
