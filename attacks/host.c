@@ -287,6 +287,7 @@ static int host_run(const char *dir)
 {
 	unsigned long long random = 0;
 	char name[80];
+	struct stat home;
 	int shm, sem, victim_end;
 	unsigned port, port6, udp, at_address = 0;
 	struct in_addr loopback = {htonl(INADDR_LOOPBACK)}, own;
@@ -333,6 +334,8 @@ static int host_run(const char *dir)
 	printf("read=%s/read\noverlay=%s/overlay\ncollect=%s/collected\n", dir, dir, dir);
 	printf("dir=%s\nport=%u\nport6=%u\nudp=%u\npid=%d\nfirst=%d\nshm=%d\nsem=%d\n", dir, port,
 	       port6, udp, victim, victim, shm, sem);
+	if (stat(getenv("HOME") ? getenv("HOME") : "/root", &home) == 0)
+		printf("home_is=%lu-%ld\n", (unsigned long)home.st_ino, (long)home.st_ctime);
 	printf("address=%s\naddress_port=%u\ninterface=%s\nhostname=%s\nhome=%s\n", address,
 	       at_address, interface, hostname, getenv("HOME") ? getenv("HOME") : "/root");
 	printf("abstract=%s\nqueue=%s\nkey=%s\nready\n", name + 1, name + 1, name + 1);

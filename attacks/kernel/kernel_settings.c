@@ -4,6 +4,20 @@
 #include <dirent.h>
 #include <fcntl.h>
 
+/* Settings of a namespace, which are a box's own. */
+static bool of_namespace(const char *path)
+{
+	static const char *const own[] = {
+		"/proc/sys/fs/mqueue/",		"/proc/sys/net/",	   "/proc/sys/user/",
+		"/proc/sys/kernel/msg",		"/proc/sys/kernel/shm",	   "/proc/sys/kernel/sem",
+		"/proc/sys/kernel/auto_msgmni", "/proc/sys/kernel/pid_max"};
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+		if (strncmp(path, own[i], strlen(own[i])) == 0)
+			return true;
+	return false;
+}
+
 static long try(const char *dir, int depth)
 {
 	DIR *d = depth < 8 ? opendir(dir) : NULL;
@@ -22,11 +36,12 @@ static long try(const char *dir, int depth)
 			continue;
 		}
 		/* Everybody may open this one, and write to it with a capability only. */
-		if (strcmp(e->d_name, "ns_last_pid") == 0)
+		if (strcmp(e->d_name, "ns_last_pid") == 0 || of_namespace(path))
 			continue;
 		fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 		if (fd >= 0) {
 			close(fd);
+			puts(path);
 			r = 0;
 		}
 	}

@@ -11,7 +11,7 @@ ATTACK(KERNEL, "calls", .gain = "a file system of its own over the box's", .sour
 		mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
 	else if (geteuid() != 0)
 		return mount("t", "/", "tmpfs", 0, NULL);
-	else
-		return -1;
+	else /* root in the mounts of all: nothing is mounted */
+		return mount("t", "/nowhere", "tmpfs", 0, NULL);
 	return mount("t", "/", "tmpfs", 0, NULL);
 }
