@@ -60,6 +60,10 @@ static const struct {
 	{"heap out of memory", LIMIT_MEMORY, NULL, NULL},
 	{"ENOMEM", LIMIT_MEMORY, NULL, NULL},
 	{"can't start new thread", LIMIT_PROCESSES, NULL, NULL},
+	{"_fork_exec(", LIMIT_PROCESSES, NULL, NULL},
+	{"annot fork", LIMIT_PROCESSES, NULL, NULL},
+	{"fork: retry", LIMIT_PROCESSES, NULL, NULL},
+	{"spawn EAGAIN", LIMIT_PROCESSES, NULL, NULL},
 	{"Resource temporarily unavailable", LIMIT_PROCESSES, NULL, NULL},
 	{"EAGAIN", LIMIT_PROCESSES, NULL, NULL},
 	{"File too large", LIMIT_FILE_SIZE, NULL, NULL},
@@ -229,10 +233,11 @@ json_t *hints_make(const struct result *r, const struct plan *plan, const struct
 	if (r->outcome != OUTCOME_EXIT || r->status == 0)
 		return a;
 	for (size_t i = 0; i < ARRAY_SIZE(signs); i++)
-		/* A socket's "try again" is said in the same words. */
+		/* "Try again" is what a socket says, too. */
 		if (find(t, signs[i].sign) &&
-		    (signs[i].limit != LIMIT_PROCESSES || r->processes_peak == 0 ||
-		     r->processes_peak + 2 >= plan->limits.processes))
+		    ((strncmp(signs[i].sign, "Resource", 8) != 0 &&
+		      strcmp(signs[i].sign, "EAGAIN") != 0) ||
+		     r->processes_peak == 0 || r->processes_peak + 2 >= plan->limits.processes))
 			add(a, signs[i].limit < 0 ? signs[i].rule : of_limits[signs[i].limit].rule,
 			    signs[i].limit < 0 ? signs[i].text : of_limits[signs[i].limit].text);
 	add_missing(a, plan, t);
