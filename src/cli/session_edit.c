@@ -520,8 +520,8 @@ enum session_edit_got session_edit_read(struct session_edit *e, const char *prom
 	*ret = "";
 	el_resize(e->el);
 	put_tail(e);
-	/* Before there is a prompt, not only when a key is waited for: until then the terminal would
-	 * take Ctrl-D for itself. */
+	/* Before there is a prompt, not only when a key is waited for: until then the terminal
+	 * would take Ctrl-D for itself. */
 	el_set(e->el, EL_PREP_TERM, 1);
 	fputs("\033[?2004h", stdout);
 	fflush(stdout);
