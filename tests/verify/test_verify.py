@@ -121,7 +121,7 @@ try:
               v.status == 1 and v.promises["kernel.calls"]["not_logged"] == ["add_key", "keyctl"], v)
         v = Verify("--axis", "kernel", lacks="seccomp,privileges")
         breaks("with capabilities", v, "kernel.calls", ["chroot", "mount_api", "setns"])
-        breaks("with capabilities", v, "kernel.privileges", ["become_root", "capabilities", "no_new_privs"])
+        breaks("with capabilities", v, "kernel.privileges", ["become_group", "capabilities", "no_new_privs"])
         v = Verify("--attack", "hidden_read,hidden_proc_root,secret_direct", lacks="hide")
         breaks("with nothing hidden", v, "files.hide", ["hidden_read", "hidden_proc_root"])
         check("the rest holds", v.promises["files.root"]["state"] == "held", v)
