@@ -159,10 +159,11 @@ static int add_java(struct etc *e, int etc_fd, const char *host_etc)
 	return r;
 }
 
-/* Debian's and Ubuntu's library has a link to /etc/python3.N/sitecustomize.py. The host's starts
- * its crash reporter; a link that leads nowhere is what a program stumbles over that reads the
- * whole library. */
-static int add_python(struct etc *e, int etc_fd)
+/* Debian's and Ubuntu's library has a link to /etc/python3.N/sitecustomize.py, and a link that
+ * leads nowhere is what a program stumbles over that reads the whole library. It is the host's: of
+ * another file the compiled form would be out of date, and each start would try to write it anew.
+ */
+static int add_python(struct etc *e, int etc_fd, const char *host_etc)
 {
 	static const char *const versions[] = {"9", "10", "11", "12", "13", "14", "15"};
 	char name[64];
@@ -170,11 +171,7 @@ static int add_python(struct etc *e, int etc_fd)
 
 	for (size_t i = 0; i < ARRAY_SIZE(versions) && r == 0; i++) {
 		snprintf(name, sizeof(name), "python3.%s/sitecustomize.py", versions[i]);
-		if (faccessat(etc_fd, name, F_OK, 0) < 0)
-			continue;
-		r = add_parents(e, name);
-		if (r == 0)
-			r = add_file(e, text(e, "/etc/%s", name), "");
+		r = add_host(e, etc_fd, host_etc, name);
 	}
 	return r;
 }
@@ -343,7 +340,7 @@ int etc_make(const struct etc_request *req, struct etc *ret, struct pale_err *er
 	if (r == 0)
 		r = add_java(ret, fd, host_etc);
 	if (r == 0)
-		r = add_python(ret, fd);
+		r = add_python(ret, fd, host_etc);
 	if (r == 0 && req->terminal)
 		r = add_terminal(ret, fd, host_etc);
 	if (r < 0)
