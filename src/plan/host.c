@@ -79,8 +79,13 @@ int host_probe(struct host *ret, struct pale_err *err)
 	if (ret->uid == 0) {
 		int r = has_id_range(&ret->root, err);
 
-		if (r == 0 && !ret->root)
-			r = owns_settings(&ret->owns_settings, err);
+		if (r < 0)
+			return r;
+	}
+	/* By whatever number: what counts is whose it is outside. */
+	if (!ret->root) {
+		int r = owns_settings(&ret->owns_settings, err);
+
 		if (r < 0)
 			return r;
 	}

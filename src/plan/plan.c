@@ -161,6 +161,12 @@ static int check_enforceable(struct plan *p, struct pale_err *err)
 			       "1, or allow it with "
 			       "best_effort: [cpus]",
 			       p->host.cgroup.why[0] ? p->host.cgroup.why : "none can be made");
+	if (p->host.owns_settings && p->profile == PROFILE_NESTED)
+		return err_set(err, PALE_E_HOST, STAGE, 0,
+			       "kernel.profile nested: this user is the host's root by another "
+			       "name, so that /proc has to be read-only, and a sandbox in the box "
+			       "could not write to its own: run it as root outside of this user "
+			       "namespace, or as an ordinary user");
 	if (!p->events && !(p->best_effort & ITEM_EVENTS))
 		return err_set(err, PALE_E_HOST, STAGE, 0,
 			       "an outer sandbox already listens for refused calls, so that this "

@@ -86,12 +86,20 @@ def test_other_root():
     if not root:
         return
     setting = "/proc/sys/kernel/core_pattern"
-    p = subprocess.run(["unshare", "-r", "sh", "-c", f": >>{setting}"], capture_output=True, check=False)
-    check("the host's root by another name may write its settings", p.returncode == 0, p.stderr)
+    for other in (["unshare", "-r"], ["unshare", "-U", "--map-user=1000", "--map-group=1000"]):
+        name = other[-1]
+        p = subprocess.run([*other, "sh", "-c", f": >>{setting}"], capture_output=True, check=False)
+        check(f"{name}: the host's root by another name may write its settings", p.returncode == 0, p.stderr)
+        # Of another number the log's place is not the user's.
+        p = subprocess.run([*other, pale, "run", "--", "sh", "-c", f"(: >>{setting}); cat /proc/self/mounts"], env=env,
+                           capture_output=True, text=True, timeout=TIMEOUT, check=False)
+        check(f"{name}: its box may not, and /proc is read-only", p.returncode == 0 and "Read-only" in p.stderr and
+              re.search("^pale /proc proc ro", p.stdout, re.M), p.stdout + p.stderr)
+        p = subprocess.run([*other, pale, "run", "--profile", "nested", "--", "true"], env=env, capture_output=True, text=True,
+                           timeout=TIMEOUT, check=False)
+        check(f"{name}: a box for sandboxes, which write to theirs, is refused", p.returncode == 125 and "nested" in p.stderr, p.stderr)
     r = Faulty((), before=["unshare", "-r"])
-    check("its box may not", r.status == 0 and r.out.endswith("done\n") and "writing to /proc/sys" not in r.out, r)
-    r = Faulty(None, command=["--", "sh", "-c", f"(: >>{setting}); cat /proc/self/mounts"], before=["unshare", "-r"])
-    check("its /proc is read-only", "Read-only" in r.said and re.search("^pale /proc proc ro", r.out, re.M), r.out + r.said)
+    check("nothing else is missing in it", r.status == 0 and r.out.endswith("done\n") and "writing to /proc/sys" not in r.out, r)
 
 
 @case
