@@ -247,7 +247,7 @@ int session_output(struct session *s, uint32_t id, uint64_t from, uint64_t wait_
 int session_interrupt(struct session *s, uint32_t id, int64_t grace_ms, enum session_escalate how,
 		      uint64_t wait_ms, void *client, json_t **ret, struct pale_err *err)
 {
-	struct execution *x = id ? session_find(s, id) : s->running;
+	struct execution *x = id ? session_find(s, id) : session_current(s);
 	int r = session_check_alive(s, err);
 
 	if (r < 0)
@@ -351,7 +351,7 @@ int session_input(struct session *s, uint32_t id, const char *text, size_t len, 
 	if (r < 0)
 		return r;
 	session_touch(s);
-	if (!s->running || (id && id != s->running->id))
+	if (!session_current(s) || (id && id != s->running->id))
 		return err_set(err, PALE_E_CONFLICT, STAGE, 0, "it does not run");
 	r = kernel_send(s->kernel,
 			&(struct frame){.kind = FRAME_INPUT,
@@ -395,14 +395,14 @@ json_t *session_show(struct session *s, bool all)
 		"{s:s, s:s?, s:s, s:s, s:s, s:I, s:o, s:I, s:{s:b, s:b, s:s?}, s:I, s:I, s:o*}",
 		"kernel", s->config.kernel, "name", s->config.name, "language", s->language,
 		"banner", s->banner, "state",
-		s->dead	     ? "ended"
-		: s->frozen  ? "frozen"
-		: !s->ready  ? "starting"
-		: s->running ? "busy"
-			     : "idle",
+		s->dead		     ? "ended"
+		: s->frozen	     ? "frozen"
+		: !s->ready	     ? "starting"
+		: session_current(s) ? "busy"
+				     : "idle",
 		"executions", (json_int_t)s->last_id, "running",
-		s->running ? json_integer((json_int_t)s->running->id) : json_null(), "queued",
-		(json_int_t)s->nqueued, "rollback", "wanted", s->config.rollback, "undo",
+		session_current(s) ? json_integer((json_int_t)s->running->id) : json_null(),
+		"queued", (json_int_t)s->nqueued, "rollback", "wanted", s->config.rollback, "undo",
 		s->undoable != 0, "why", s->undoable || !s->not_armed[0] ? NULL : s->not_armed,
 		"idle_ms", s->running ? (json_int_t)0 : (json_int_t)((now - s->used_us) / 1000),
 		"idle_limit_ms", (json_int_t)s->config.idle_ms, "history", history);

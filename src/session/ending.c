@@ -65,9 +65,11 @@ void session_end_running(struct session *s, enum cause cause, enum session_escal
 	s->escalate =
 		s->stage == STAGE_SIGNALLED && s->escalate > escalate ? s->escalate : escalate;
 	s->stage = STAGE_SIGNALLED;
-	(void)!s->config.ops->log(s->config.arg, "exec.interrupt",
-				  json_pack("{s:I, s:s}", "execution", (json_int_t)s->running->id,
-					    "cause", session_cause_outcomes[cause]));
+	if (s->running->id)
+		(void)!s->config.ops->log(s->config.arg, "exec.interrupt",
+					  json_pack("{s:I, s:s}", "execution",
+						    (json_int_t)s->running->id, "cause",
+						    session_cause_outcomes[cause]));
 	/* Before STARTED nobody could be told: it is, then. */
 	if (s->running->pid > 1)
 		session_signal(s, s->running->pid, SIGINT);
@@ -107,11 +109,11 @@ void session_cpu(struct session *s, uint64_t cpu_us)
 
 bool session_memory(struct session *s, bool killed)
 {
+	/* Files are being brought back, or looked at: that comes to an end. */
+	if (s->settling || s->undoing)
+		return true;
 	if (!s->running)
 		return false;
-	/* Its files are being brought back, or looked at: that comes to an end. */
-	if (s->settling)
-		return true;
 	s->cause = CAUSE_MEMORY;
 	s->escalate = ESCALATE_RESTART;
 	/* Of what the kernel killed it may be a child only: then it goes on, and sees that itself.

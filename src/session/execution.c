@@ -9,10 +9,9 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-#define FILE_BYTES 500 /* of a file that it changed, about */
-#define STAGE	   "session"
-#define ITEM_MAX   16384 /* bytes of output in one item */
-#define ITEMS_MAX  4096	 /* items of the head, and of the tail */
+#define STAGE	  "session"
+#define ITEM_MAX  16384 /* bytes of output in one item */
+#define ITEMS_MAX 4096	/* items of the head, and of the tail */
 
 enum item_type { ITEM_PRINTED, ITEM_SHOWN, ITEM_OTHER };
 
@@ -66,6 +65,7 @@ void execution_forget(struct execution *x)
 	if (json_array_size(json_object_get(x->result, "files"))) {
 		json_object_set_new(x->result, "files", json_null());
 		json_object_set_new(x->result, "files_why", json_string("it is forgotten"));
+		x->files_bytes = 0;
 	}
 }
 
@@ -81,8 +81,7 @@ void execution_free(struct execution *x)
 
 uint64_t execution_size(const struct execution *x)
 {
-	return x->head + x->tail + x->shown +
-	       json_array_size(json_object_get(x->result, "files")) * FILE_BYTES;
+	return x->head + x->tail + x->shown + x->files_bytes;
 }
 
 static struct execution_item *item_new(struct execution *x, enum item_type type)

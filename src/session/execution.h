@@ -24,13 +24,14 @@ struct execution {
 	enum execution_state state;
 	char *code; /* until it has ended; then its first line */
 	size_t code_len;
-	uint64_t timeout_ms; /* 0: none */
-	bool rollback;	     /* wanted */
-	bool armed;	     /* the state before it can come back */
-	int32_t pid;	     /* in the box: leader of its process group; 0: not started */
-	char why[160];	     /* not armed, although wanted */
-	bool kept;	     /* so can the files */
-	char why_files[160]; /* not kept, although wanted */
+	uint64_t timeout_ms;  /* 0: none */
+	bool rollback;	      /* wanted */
+	bool armed;	      /* the state before it can come back */
+	int32_t pid;	      /* in the box: leader of its process group; 0: not started */
+	char why[160];	      /* not armed, although wanted */
+	bool kept;	      /* so can the files */
+	char why_files[160];  /* not kept, although wanted */
+	uint64_t files_bytes; /* what the list of those that it changed takes */
 	uint64_t queued_us, started_us, ended_us, cpu_us; /* cpu_us: at the start, then used */
 
 	TAILQ_HEAD(execution_items, execution_item) items;

@@ -27,7 +27,10 @@
 #define KEEP_BYTES  (128u << 20) /* of it, together */
 #define REMEMBER    4096	 /* and that are remembered at all */
 #define LOGGED_PATH 300
-#define LOGGED_MAX  100 /* files that an execution changed, in the log */
+#define WARM_UP_US \
+	10000000       /* a module of the policy's that waits for something is not waited for */
+#define FILE_BYTES 600 /* of a file that was changed, besides its texts */
+#define LOGGED_MAX 100 /* files that an execution changed, in the log */
 
 static void warmed_up(struct session *s);
 
@@ -163,7 +166,8 @@ void session_begun(struct session *s, bool kept, const char *why)
 		add_note(s, x, s->note, strlen(s->note));
 		s->note[0] = '\0';
 	}
-	x->started_us = clock_mono_us();
+	/* The time that the box stands is added when it goes on. */
+	x->started_us = s->frozen ? s->frozen_us : clock_mono_us();
 	x->cpu_us = s->cpu_base_us = s->config.ops->cpu_us(s->config.arg);
 	if (x->timeout_ms)
 		clock_start(s, &s->timeout, x->timeout_ms * 1000);
@@ -239,6 +243,22 @@ static void finish(struct session *s, const char *outcome, const char *how, cons
 		session_settled(s, NULL);
 }
 
+/* What a list of files takes, about. */
+static uint64_t files_bytes(const json_t *files)
+{
+	uint64_t bytes = 0;
+	json_t *file, *value;
+	const char *key;
+	size_t i;
+
+	json_array_foreach(files, i, file)
+	{
+		bytes += FILE_BYTES;
+		json_object_foreach(file, key, value) bytes += json_string_length(value);
+	}
+	return bytes;
+}
+
 /* Of a long list of files the log has the beginning, and so of long paths. */
 static json_t *to_log(const json_t *result)
 {
@@ -275,6 +295,7 @@ void session_settled(struct session *s, json_t *files)
 	if (files)
 		json_object_update(result, files);
 	json_decref(files);
+	x->files_bytes = files_bytes(json_object_get(result, "files"));
 	if (!json_object_get(result, "files"))
 		json_object_set_new(result, "files", json_null());
 	s->settling = false;
@@ -297,7 +318,8 @@ static void take_done(struct session *s, const struct frame *f)
 	const char *outcome, *how = NULL;
 	char number[16];
 
-	if (!x || f->id != x->id || s->settling)
+	/* Before it was sent nobody has run it. */
+	if (!x || f->id != x->id || s->beginning || s->settling)
 		return;
 	if (f->key_len && f->key_len < sizeof(number)) {
 		memcpy(number, f->key, f->key_len);
@@ -406,12 +428,13 @@ static void take_back(struct session *s, const struct frame *f)
 		return;
 	}
 	/* One that has not begun yet is run by whoever has come back. */
-	if (s->running && !s->settling && (f->id == s->running->id || s->running->pid)) {
+	if (s->running && !s->beginning && !s->settling &&
+	    (f->id == s->running->id || s->running->pid)) {
 		died(s, f, held);
 		return;
 	}
 	s->undoable = 0;
-	if (s->request == FRAME_UNDO && held) {
+	if (s->request == FRAME_UNDO && held && !s->undoing) {
 		json_t *files = NULL;
 
 		snprintf(s->not_armed, sizeof(s->not_armed), "it was undone already");
@@ -474,7 +497,11 @@ void session_warm_up(struct session *s)
 	s->running = x;
 	x->rollback = s->config.rollback;
 	x->state = EXECUTION_RUNNING;
+	s->cause = CAUSE_NONE;
+	s->stage = STAGE_RUNS;
+	s->escalated = false;
 	s->cpu_base_us = s->config.ops->cpu_us(s->config.arg);
+	clock_start(s, &s->timeout, WARM_UP_US);
 	if (kernel_send(s->kernel,
 			&(struct frame){.kind = FRAME_EXECUTE,
 					.value = x->rollback ? FRAME_ROLLBACK : 0,
@@ -541,7 +568,8 @@ static void take_refused(struct session *s, const struct frame *f)
 	struct pale_err err;
 	char text[200];
 
-	if (!s->request || f->id != s->request_id)
+	/* Once it goes back it is too late to say no. */
+	if (!s->request || s->undoing || f->id != s->request_id)
 		return;
 	err_set(&err, PALE_E_CONFLICT, STAGE, 0, "%s",
 		str_escape_into(text, sizeof(text), f->data, f->data_len));

@@ -69,6 +69,11 @@ void session_start_next(struct session *s);
 void session_notify(struct session *s);
 /* id 0: the newest. */
 struct execution *session_find(struct session *s, uint32_t id);
+/* The one that runs, unless it is nobody's: the warm-up. */
+static inline struct execution *session_current(const struct session *s)
+{
+	return s->running && s->running->id ? s->running : NULL;
+}
 /* Of its code the first line that says something, cut; borrowed. */
 const char *session_first_line(const struct execution *x, size_t *ret_len);
 /* Of one that has ended, the first line of the code is enough. */
