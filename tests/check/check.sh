@@ -148,7 +148,7 @@ traces() {
 		grep -E '[/ ]pale[-/]' /proc/self/mounts
 		find /sys/fs/cgroup -maxdepth 6 -type d -name 'pale-*' 2>/dev/null
 		pgrep -u "$check_user" -a . 2>/dev/null
-		find /tmp /var/tmp /dev/shm -maxdepth 1 \( -name 'pale*' -o -user "$check_user" \) 2>/dev/null
+		find /tmp /var/tmp /dev/shm -maxdepth 1 \( -name 'pale*' -o -user "$check_user" ! -name 'hsperfdata_*' \) 2>/dev/null
 	} | sort
 }
 

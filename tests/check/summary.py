@@ -143,9 +143,10 @@ def main():
         for test in tests:
             second = again.get((where, test["name"]))
             if second:
-                first = Count()
-                add_test(first, where, test)
-                count.unstable += first.failed
+                if not bad(second):
+                    first = Count()
+                    add_test(first, where, test)
+                    count.unstable += first.failed
             add_test(count, where, second or test)
     for what, places in together(count.skipped):
         print(f"SKIPPED {what} ({places})")

@@ -32,8 +32,11 @@ for d in (home, work, os.path.join(home, ".ssh")):
 with open(os.path.join(home, ".ssh", "id_ed25519"), "w", encoding="utf-8") as key_file:
     key_file.write("the key\n")
 keep = {k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")}
+# Jupyter leaves some files where temporary ones are.
+tempfile.tempdir = os.path.join(place, "tmp")
+os.mkdir(tempfile.tempdir)
 os.environ.clear()
-os.environ.update({"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": home, "LANG": "C.UTF-8", "PALE_STATE_DIR": state,
+os.environ.update({"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": home, "LANG": "C.UTF-8", "PALE_STATE_DIR": state, "TMPDIR": tempfile.tempdir,
                    "PYDEVD_DISABLE_FILE_VALIDATION": "1", "JUPYTER_NO_CONFIG": "1", **keep})
 os.chdir(work)
 
