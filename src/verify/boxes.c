@@ -178,10 +178,27 @@ static int explain(const struct job *job, int r, struct pale_err *err)
 	return r;
 }
 
+static bool is_measured(const struct job *job)
+{
+	const char *limit = job->n == 1 ? job->attempts[0]->limit : NULL;
+
+	return limit && strcmp(limit, "cpus") == 0;
+}
+
+/* What the whole machine is needed for is measured with no other box beside it. */
+static bool may_start(const struct job *next, const struct job *const *running,
+		      struct pale_box *const *boxes, unsigned parallel)
+{
+	for (unsigned i = 0; i < parallel; i++)
+		if (boxes[i] && (is_measured(next) || is_measured(running[i])))
+			return false;
+	return true;
+}
+
 int jobs_run(struct jobs *jobs, struct pale_err *err)
 {
 	struct pale_box *boxes[PARALLEL_MAX] = {NULL};
-	const struct job *running[PARALLEL_MAX];
+	const struct job *running[PARALLEL_MAX] = {NULL};
 	unsigned parallel = jobs->parallel > PARALLEL_MAX ? PARALLEL_MAX : jobs->parallel;
 	size_t next = 0, done = 0;
 	int r = 0;
@@ -190,7 +207,8 @@ int jobs_run(struct jobs *jobs, struct pale_err *err)
 		struct pollfd p[PARALLEL_MAX];
 
 		for (unsigned i = 0; r == 0 && i < parallel; i++)
-			if (!boxes[i] && next < jobs->n) {
+			if (!boxes[i] && next < jobs->n &&
+			    may_start(&jobs->list[next], running, boxes, parallel)) {
 				running[i] = &jobs->list[next++];
 				r = explain(running[i], start(jobs, running[i], &boxes[i], err),
 					    err);
