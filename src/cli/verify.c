@@ -155,7 +155,8 @@ const struct cli_command cli_verify_command = {
 		"\n"
 		"Exit status: 0 if all that was tried held; 1 if a promise is broken; 2 for wrong "
 		"usage; 125 if\n"
-		"no box could be made, or if it was not seen what became of an attack.\n",
+		"no box could be made, if it was not seen what became of an attack, or if none "
+		"could be tried.\n",
 	.run = run,
 	.options = options,
 	.policy_flags = true,

@@ -79,7 +79,7 @@ json_t *report_json(const struct corpus *c, const struct promised *p, json_t *ow
 {
 	json_t *o = json_object(), *promises = json_array(), *attempts = json_array(), *it, *seen;
 	int counts[5] = {0};
-	bool broken = false, unclear = false;
+	bool broken = false, unclear = false, tried;
 	size_t i;
 
 	/* The rules of a policy have a line each in the plan: here one is enough. */
@@ -106,11 +106,13 @@ json_t *report_json(const struct corpus *c, const struct promised *p, json_t *ow
 		counts[c->list[i].verdict]++;
 		json_array_append_new(attempts, attempt_json(&c->list[i]));
 	}
-	*ret_state = broken ? 0 : unclear ? 2 : 1;
+	tried = broken || unclear || counts[VERDICT_HELD];
+	*ret_state = broken ? 0 : unclear || !tried ? 2 : 1;
 	json_object_set_new(o, "state",
 			    json_string(broken	  ? "broken"
 					: unclear ? "unclear"
-						  : "held"));
+					: tried	  ? "held"
+						  : "not tried"));
 	json_object_set_new(o, "counts",
 			    json_pack("{si si si si si}", "held", counts[VERDICT_HELD], "broken",
 				      counts[VERDICT_BROKEN], "unclear", counts[VERDICT_UNCLEAR],
