@@ -100,6 +100,22 @@ static inline long target_number(const char *what)
 	return strtol(target(what), NULL, 10);
 }
 
+/* Of what the attack cannot be tried without: on a host that lacks it, it is not here. */
+static inline const char *needed(const char *what)
+{
+	const char *value = target(what);
+
+	if (*value)
+		return value;
+	puts("not here");
+	exit(77);
+}
+
+static inline long needed_number(const char *what)
+{
+	return strtol(needed(what), NULL, 10);
+}
+
 /* What begins everything that host.c hides from a box. */
 #define CANARY "pale-canary-"
 

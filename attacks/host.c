@@ -28,6 +28,11 @@
 #include <sys/wait.h>
 
 #define SESSION_KEYRING (-3)
+#define SHOWN		"shown" /* to boxes */
+#define READ		SHOWN "/read"
+#define OVERLAY		SHOWN "/overlay"
+#define COLLECTED	SHOWN "/collected"
+#define READ_ENTRIES	5 /* hidden, file, fifo, link, socket */
 
 enum { TCP, TCP6, UDP, ADDRESS, UNIX, ABSTRACT, INSIDE, FIFO, SERVERS };
 static const char *const server_names[] = {"tcp",  "tcp6",     "udp",	 "address",
@@ -53,10 +58,14 @@ static void make_file(const char *path, mode_t mode)
 	close(fd);
 }
 
-static void make_dir(const char *path, mode_t mode)
+/* For everybody, once there is in it what should be. */
+static void open_up(const char *path)
 {
-	if (mkdir(path, 0700) < 0 || chmod(path, mode) < 0)
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 || fchmod(fd, 0777) < 0)
 		die(path);
+	close(fd);
 }
 
 static unsigned short listen_inet(int which, int family, int type, struct in_addr own)
@@ -88,8 +97,6 @@ static void listen_unix(int which, const char *name, bool abstract)
 		    0 ||
 	    listen(fd, 64) < 0)
 		die(name);
-	if (!abstract)
-		chmod(name, 0666);
 	servers[which] = fd;
 }
 
@@ -187,20 +194,25 @@ static void make_sources(const char *dir)
 	char secret[400];
 
 	snprintf(secret, sizeof(secret), "%s/secret", dir);
-	make_dir("read", 0777);
-	make_dir("overlay", 0777);
-	make_dir("read/hidden", 0777);
-	make_file("read/hidden/secret", 0666);
-	make_file("read/file", 0666);
-	make_file("overlay/file", 0666);
-	if (mkfifo("read/fifo", 0666) < 0 || chmod("read/fifo", 0666) < 0)
+	/* Others on the host are kept out here: below, anybody may write. A box has the directories
+	 * below as mounts, and does not come by this one. */
+	if (mkdir(SHOWN, 0700) < 0 || mkdir(READ, 0700) < 0 || mkdir(OVERLAY, 0700) < 0 ||
+	    mkdir(READ "/hidden", 0700) < 0 || mkdir(COLLECTED, 0700) < 0)
+		die("directories");
+	make_file(READ "/hidden/secret", 0666);
+	make_file(READ "/file", 0666);
+	make_file(OVERLAY "/file", 0666);
+	if (mkfifo(READ "/fifo", 0666) < 0)
 		die("a FIFO");
 	/* Both ends, so that it is never at its end. */
-	servers[FIFO] = open("read/fifo", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	if (symlink(secret, "read/link") < 0)
+	servers[FIFO] = open(READ "/fifo", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	if (symlink(secret, READ "/link") < 0)
 		die("a link");
-	listen_unix(INSIDE, "read/socket", false);
-	make_dir("collected", 0777);
+	listen_unix(INSIDE, READ "/socket", false);
+	open_up(READ "/hidden");
+	open_up(READ);
+	open_up(OVERLAY);
+	open_up(COLLECTED);
 }
 
 static void check_file(const char *path, const char *what)
@@ -215,18 +227,24 @@ static void check_file(const char *path, const char *what)
 }
 
 /* Names that were not there. */
-static void check_dir(const char *path, nlink_t entries, const char *what)
+static void check_dir(const char *path, int entries, const char *what)
 {
-	struct stat st;
+	DIR *d = opendir(path);
+	struct dirent *e;
+	int n = 0;
 
-	if (stat(path, &st) < 0 || st.st_nlink != entries)
+	while (d && (e = readdir(d)))
+		n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+	if (n != entries)
 		printf("broken %s\n", what);
+	if (d)
+		closedir(d);
 }
 
 /* What a box left in a directory that is collected: nothing of it may be more than a file. */
 static void check_collected(void)
 {
-	DIR *d = opendir("collected");
+	DIR *d = opendir(COLLECTED);
 	struct dirent *e;
 	struct stat st;
 
@@ -270,17 +288,28 @@ static void check(void)
 			printf("broken reached-%s\n", server_names[i]);
 	if (access("written", F_OK) == 0)
 		puts("broken written");
-	if (access("read/new", F_OK) == 0 || access("read/hidden/new", F_OK) == 0)
-		puts("broken source-written");
-	if (access("overlay/new", F_OK) == 0)
-		puts("broken overlay-written");
-	check_dir("read", 3, "source-written");
+	check_dir(READ, READ_ENTRIES, "source-written");
+	check_dir(READ "/hidden", 1, "source-written");
+	check_dir(OVERLAY, 1, "overlay-written");
 	check_file("secret", "written");
-	check_file("read/file", "source-written");
-	check_file("read/hidden/secret", "source-written");
-	check_file("overlay/file", "overlay-written");
+	check_file(READ "/file", "source-written");
+	check_file(READ "/hidden/secret", "source-written");
+	check_file(OVERLAY "/file", "overlay-written");
 	check_collected();
 	check_survivors();
+}
+
+/* Only what there is: an attack on what there is not would fail everywhere. */
+static void tell(const char *what, const char *value, bool there)
+{
+	if (there)
+		printf("%s=%s\n", what, value);
+}
+
+static void tell_number(const char *what, unsigned value, bool there)
+{
+	if (there)
+		printf("%s=%u\n", what, value);
 }
 
 static int host_run(const char *dir)
@@ -331,14 +360,25 @@ static int host_run(const char *dir)
 	key = syscall(SYS_add_key, "user", name + 1, canary, strlen(canary), SESSION_KEYRING);
 
 	printf("secret=%s/secret\nwritten=%s/written\nunix=%s/socket\n", dir, dir, dir);
-	printf("read=%s/read\noverlay=%s/overlay\ncollect=%s/collected\n", dir, dir, dir);
-	printf("dir=%s\nport=%u\nport6=%u\nudp=%u\npid=%d\nfirst=%d\nshm=%d\nsem=%d\n", dir, port,
-	       port6, udp, victim, victim, shm, sem);
+	printf("read=%s/" READ "\noverlay=%s/" OVERLAY "\ncollect=%s/" COLLECTED "\n", dir, dir,
+	       dir);
+	printf("dir=%s\npid=%d\nfirst=%d\n", dir, victim, victim);
+	tell_number("port", port, port != 0);
+	tell_number("port6", port6, port6 != 0);
+	tell_number("udp", udp, udp != 0);
+	tell_number("address_port", at_address, at_address != 0);
+	tell_number("shm", (unsigned)shm, at != (void *)-1);
+	tell_number("sem", (unsigned)sem, sem >= 0);
 	if (stat(getenv("HOME") ? getenv("HOME") : "/root", &home) == 0)
 		printf("home_is=%lu-%ld\n", (unsigned long)home.st_ino, (long)home.st_ctime);
-	printf("address=%s\naddress_port=%u\ninterface=%s\nhostname=%s\nhome=%s\n", address,
-	       at_address, interface, hostname, getenv("HOME") ? getenv("HOME") : "/root");
-	printf("abstract=%s\nqueue=%s\nkey=%s\nready\n", name + 1, name + 1, name + 1);
+	tell("address", address, at_address != 0);
+	tell("interface", interface, *interface);
+	tell("hostname", hostname, *hostname);
+	tell("home", getenv("HOME") ? getenv("HOME") : "/root", true);
+	tell("abstract", name + 1, true);
+	tell("queue", name + 1, queue >= 0);
+	tell("key", name + 1, key >= 0);
+	puts("ready");
 	serve_all();
 	check();
 	puts("done");

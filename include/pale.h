@@ -213,10 +213,12 @@ struct pale_verify_options {
 };
 /* Runs every attack of the corpus in boxes made from the policy, and judges each promise of the
  * plan by what they came to (docs/verify.md). 1: all that was tried held; 0: something is broken;
- * 2: what became of some attack was not seen. *ret: the report, a JSON object, to be freed. Nothing
- * of the caller's is changed, and no log is left; it takes up to two minutes. The calling process
- * must have a single thread: $PALE_STATE_DIR is another one meanwhile. PALE_E_NOTFOUND: the program
- * with the attacks is not installed; PALE_E_HOST, PALE_E_POLICY: no box can be made. */
+ * 2: what became of some attack was not seen, or none could be tried. *ret: the report, a JSON
+ * object, to be freed. Nothing of the caller's is changed, and no log is left; it takes up to two
+ * minutes. The calling process must have a single thread: $PALE_STATE_DIR and $CANARY are others
+ * meanwhile. It has a new session keyring from then on: what needs the keys of its old one calls
+ * this in a child. PALE_E_NOTFOUND: the program with the attacks is not installed; PALE_E_HOST,
+ * PALE_E_POLICY: no box can be made; PALE_E_USAGE: there is no such attack, or none is selected. */
 PALE_EXPORT int pale_verify(const struct pale_policy *policy,
 			    const struct pale_verify_options *options, char **ret,
 			    struct pale_err *err);

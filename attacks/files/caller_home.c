@@ -14,5 +14,5 @@ ATTACK(FILES, "root", .gain = "keys, histories, settings",
 		return -1;
 	/* The box has one of its own by that name, where its user has the caller's. */
 	snprintf(is, sizeof(is), "%lu-%ld", (unsigned long)st.st_ino, (long)st.st_ctime);
-	return strcmp(is, target("home_is")) == 0 ? 0 : denied(ENOENT);
+	return strcmp(is, needed("home_is")) == 0 ? 0 : denied(ENOENT);
 }

@@ -6,5 +6,5 @@ ATTACK(KERNEL, "processes", .gain = "which machine this is", .source = "uname(2)
 	char name[256] = "";
 
 	gethostname(name, sizeof(name) - 1);
-	return strcmp(name, target("hostname")) == 0 ? 0 : denied(ENOENT);
+	return strcmp(name, needed("hostname")) == 0 ? 0 : denied(ENOENT);
 }

@@ -6,5 +6,5 @@
 ATTACK(KERNEL, "processes", .gain = "messages of the host's programs", .source = "mq_overview(7)",
        .works = OUTSIDE)
 {
-	return syscall(SYS_mq_open, target("queue"), O_RDONLY, 0, NULL);
+	return syscall(SYS_mq_open, needed("queue"), O_RDONLY, 0, NULL);
 }

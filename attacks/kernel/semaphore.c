@@ -6,5 +6,5 @@
 ATTACK(KERNEL, "processes", .gain = "a lock of programs of the caller's", .source = "sysvipc(7)",
        .works = OUTSIDE)
 {
-	return semctl((int)target_number("sem"), 0, GETVAL);
+	return semctl((int)needed_number("sem"), 0, GETVAL);
 }

@@ -4,5 +4,5 @@
 ATTACK(KERNEL, "calls", .gain = "another name for the machine", .source = "sethostname(2)",
        .event = "call.denied", .with = "call=sethostname", .works = AS_ROOT, .flags = NESTING)
 {
-	return sethostname(target("hostname"), strlen(target("hostname")));
+	return sethostname(needed("hostname"), strlen(needed("hostname")));
 }

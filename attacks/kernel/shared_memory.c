@@ -6,7 +6,7 @@
 ATTACK(KERNEL, "processes", .gain = "what programs of the caller's share", .source = "sysvipc(7)",
        .works = OUTSIDE)
 {
-	char *at = shmat((int)target_number("shm"), NULL, SHM_RDONLY);
+	char *at = shmat((int)needed_number("shm"), NULL, SHM_RDONLY);
 
 	return at == (void *)-1				  ? -1
 	       : strncmp(at, CANARY, strlen(CANARY)) == 0 ? 0

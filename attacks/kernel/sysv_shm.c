@@ -13,6 +13,7 @@ ATTACK(KERNEL, "processes", .gain = "shared memory of the host's programs", .sou
 		unsigned long pages[3], attempts, successes;
 	} info = {0};
 
+	(void)needed("shm"); /* one of them */
 	if (shmctl(0, 14 /* SHM_INFO */, &d) < 0)
 		return -1;
 	memcpy(&info, &d, sizeof(info));

@@ -7,7 +7,7 @@ ATTACK(NETWORK, "egress", .gain = "services of the host for its neighbours",
        .source = "the host by its other address", .event = "network.blocked", .with = "address=*",
        .works = SOME_KERNELS, .needs = "an address", .flags = QUIET)
 {
-	struct sockaddr_in a = at4(target("address"), target_number("address_port"));
+	struct sockaddr_in a = at4(needed("address"), needed_number("address_port"));
 
-	return *target("address") ? dial_canary(&a, sizeof(a)) : NOT_HERE;
+	return dial_canary(&a, sizeof(a));
 }

@@ -9,7 +9,7 @@ ATTACK(NETWORK, "egress", .gain = "who the host speaks to", .source = "proc_net(
 	char want[16], line[256];
 	FILE *f = fopen("/proc/net/tcp", "re");
 
-	snprintf(want, sizeof(want), ":%04lX ", (unsigned long)target_number("port"));
+	snprintf(want, sizeof(want), ":%04lX ", (unsigned long)needed_number("port"));
 	while (f && fgets(line, sizeof(line), f))
 		if (strstr(line, want))
 			return 0;

@@ -6,7 +6,7 @@
 ATTACK(NETWORK, "egress", .gain = "a server of the host: name servers, logs", .source = "udp(7)",
        .works = OUTSIDE)
 {
-	struct sockaddr_in a = at4("127.0.0.1", target_number("udp"));
+	struct sockaddr_in a = at4("127.0.0.1", needed_number("udp"));
 	int fd = socket_soon(AF_INET, SOCK_DGRAM);
 
 	if (fd < 0 || sendto(fd, "x", 1, 0, (struct sockaddr *)&a, sizeof(a)) < 0)

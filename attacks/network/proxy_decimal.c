@@ -14,7 +14,7 @@ ATTACK(NETWORK, "names", .gain = "a server of the host's, by an address written 
 	if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
 		return -1;
 	n = snprintf(request, sizeof(request), "CONNECT 2130706433:%s HTTP/1.1\r\nHost: x\r\n\r\n",
-		     target("port"));
+		     needed("port"));
 	if (send(fd, request, (size_t)n, MSG_NOSIGNAL) != n ||
 	    recv(fd, answer, sizeof(answer) - 1, 0) <= 0)
 		return -1;

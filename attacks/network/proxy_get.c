@@ -16,7 +16,7 @@ ATTACK(NETWORK, "names", .gain = "a server of the host's, by a request that is n
 	n = snprintf(
 		request, sizeof(request),
 		"GET http://127.0.0.1:%s/ HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n",
-		target("port"));
+		needed("port"));
 	if (send(fd, request, (size_t)n, MSG_NOSIGNAL) != n ||
 	    recv(fd, answer, sizeof(answer) - 1, 0) <= 0)
 		return -1;

@@ -14,7 +14,7 @@ ATTACK(NETWORK, "names", .gain = "services of the host for its neighbours",
 	if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
 		return -1;
 	n = snprintf(request, sizeof(request), "CONNECT %s:%s HTTP/1.1\r\nHost: x\r\n\r\n",
-		     target("address"), target("address_port"));
+		     needed("address"), needed("address_port"));
 	if (send(fd, request, (size_t)n, MSG_NOSIGNAL) != n ||
 	    recv(fd, answer, sizeof(answer) - 1, 0) <= 0)
 		return -1;

@@ -14,7 +14,7 @@ ATTACK(NETWORK, "names", .gain = "a server of the host's, by a name that is no a
 	if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
 		return -1;
 	n = snprintf(request, sizeof(request),
-		     "CONNECT localhost:%s HTTP/1.1\r\nHost: localhost\r\n\r\n", target("port"));
+		     "CONNECT localhost:%s HTTP/1.1\r\nHost: localhost\r\n\r\n", needed("port"));
 	if (send(fd, request, (size_t)n, MSG_NOSIGNAL) != n ||
 	    recv(fd, answer, sizeof(answer) - 1, 0) <= 0)
 		return -1;

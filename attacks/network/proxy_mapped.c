@@ -15,7 +15,7 @@ ATTACK(NETWORK, "names",
 	if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
 		return -1;
 	n = snprintf(request, sizeof(request),
-		     "CONNECT [::ffff:127.0.0.1]:%s HTTP/1.1\r\nHost: x\r\n\r\n", target("port"));
+		     "CONNECT [::ffff:127.0.0.1]:%s HTTP/1.1\r\nHost: x\r\n\r\n", needed("port"));
 	if (send(fd, request, (size_t)n, MSG_NOSIGNAL) != n ||
 	    recv(fd, answer, sizeof(answer) - 1, 0) <= 0)
 		return -1;

@@ -8,7 +8,7 @@ ATTACK(NETWORK, "names", .gain = "a server of the host's, by a name that SOCKS c
        .flags = NETWORKS)
 {
 	struct sockaddr_in a = at4("127.0.0.1", *target("proxy") ? target_number("proxy") : 3128);
-	unsigned port = (unsigned)target_number("port");
+	unsigned port = (unsigned)needed_number("port");
 	unsigned char q[64];
 	char answer[16];
 	size_t n;

@@ -19,12 +19,17 @@ static int spawn(struct host_side *h, const char *program, const char *dir, int 
 	char *argv[] = {(char *)(uintptr_t)program, (char *)(uintptr_t) "--host",
 			(char *)(uintptr_t)dir, NULL};
 	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
 	int r;
 
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-	r = posix_spawn(&h->pid, program, &actions, NULL, argv, environ);
+	/* An interrupt at the terminal is for us: it has to take down what it put up. */
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+	r = posix_spawn(&h->pid, program, &actions, &attributes, argv, environ);
+	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
 	if (r)
 		h->pid = 0;

@@ -89,14 +89,14 @@ static int add_files(struct pale_policy *p, const char *dir, struct pale_err *er
 	char path[600];
 	int r;
 
-	snprintf(path, sizeof(path), "%s/host/read", dir);
+	snprintf(path, sizeof(path), "%s/host/shown/read", dir);
 	r = pale_policy_read(p, path, VERIFY_READ, err);
 	if (r == 0)
 		r = pale_policy_hide(p, VERIFY_READ "/hidden", err);
-	snprintf(path, sizeof(path), "%s/host/overlay", dir);
+	snprintf(path, sizeof(path), "%s/host/shown/overlay", dir);
 	if (r == 0)
 		r = pale_policy_overlay(p, path, VERIFY_OVERLAY, err);
-	snprintf(path, sizeof(path), "%s/host/collected", dir);
+	snprintf(path, sizeof(path), "%s/host/shown/collected", dir);
 	return r < 0 ? r : pale_policy_write(p, VERIFY_COLLECT, path, 1 * MIB, err);
 }
 

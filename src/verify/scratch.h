@@ -6,6 +6,7 @@
 
 struct scratch {
 	char path[512]; /* empty: there is none */
+	int dir;	/* the same, open */
 	char *state;	/* what PALE_STATE_DIR was; or NULL */
 };
 
@@ -13,5 +14,8 @@ struct scratch {
  * until scratch_done(). */
 int scratch_make(struct scratch *ret, const struct policy *policy,
 		 struct pale_err *err) _must_check_;
+/* A directory in it, with exactly this mode. */
+int scratch_dir(const struct scratch *s, const char *name, mode_t mode,
+		struct pale_err *err) _must_check_;
 void scratch_done(struct scratch *s);
 #define _cleanup_scratch_ _cleanup_(scratch_done)

@@ -1,7 +1,6 @@
 /* Verifying a policy on this host: see pale.h. In the caller's process, which must have a single
  * thread: the environment is changed meanwhile. Each box has a supervisor of its own. */
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "api/api.h"
@@ -25,6 +24,8 @@ struct verifying {
 	struct promised promised;
 	json_t *own;
 	struct jobs jobs;
+	char *canary; /* what $CANARY was, if anything */
+	bool canary_set;
 };
 
 static void done(struct verifying *v)
@@ -37,7 +38,11 @@ static void done(struct verifying *v)
 	host_done(&v->host);
 	corpus_done(&v->corpus);
 	scratch_done(&v->scratch);
-	unsetenv("CANARY");
+	if (v->canary)
+		setenv("CANARY", v->canary, 1);
+	else if (v->canary_set)
+		unsetenv("CANARY");
+	free(v->canary);
 	json_decref(v->promised.promises);
 	json_decref(v->own);
 }
@@ -124,7 +129,8 @@ static int add_job(struct verifying *v, struct attempt **attempts, size_t n, boo
 	return r;
 }
 
-static void keep_wanted(struct verifying *v)
+/* Nothing would hold for ever, too. */
+static int keep_wanted(struct verifying *v, struct pale_err *err)
 {
 	size_t n = 0;
 
@@ -132,6 +138,11 @@ static void keep_wanted(struct verifying *v)
 		if (wanted(v, &v->corpus.list[i]))
 			v->corpus.list[n++] = v->corpus.list[i];
 	v->corpus.n = n;
+	if (n)
+		return 0;
+	return err_set(err, PALE_E_USAGE, STAGE, 0,
+		       "no attack is selected: name some, of that axis (pale verify --list has "
+		       "them)");
 }
 
 /* Those that are alone first, of which some take seconds. */
@@ -168,18 +179,24 @@ static int make_jobs(struct verifying *v, struct pale_err *err)
 
 static int start_host(struct verifying *v, struct pale_err *err)
 {
+	const char *canary = getenv("CANARY");
 	char dir[600];
 	int r;
 
 	snprintf(dir, sizeof(dir), "%s/host", v->scratch.path);
-	if (mkdir(dir, 0755) < 0 || chmod(dir, 0755) < 0)
-		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot make %s", QUOTED(dir));
+	r = scratch_dir(&v->scratch, "host", 0755, err);
+	if (r < 0)
+		return r;
 	/* A keyring and a variable of ours, as the caller's own would be handed over. */
 	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION, NULL);
 	r = host_start(&v->host, v->corpus.program, dir, err);
 	if (r < 0)
 		return r;
-	return setenv("CANARY", "pale-canary-environment", 1) < 0 ? err_nomem(err, STAGE) : 0;
+	v->canary = canary ? strdup(canary) : NULL;
+	if ((canary && !v->canary) || setenv("CANARY", "pale-canary-environment", 1) < 0)
+		return err_nomem(err, STAGE);
+	v->canary_set = true;
+	return 0;
 }
 
 /* An axis or an attack that there is not would hold for ever. */
@@ -255,7 +272,8 @@ int pale_verify(const struct pale_policy *policy, const struct pale_verify_optio
 		char **ret, struct pale_err *err)
 {
 	NEED_ERR(err);
-	_cleanup_verifying_ struct verifying v = {.policy = policy, .host = {.in = -1, .out = -1}};
+	_cleanup_verifying_ struct verifying v = {
+		.policy = policy, .host = {.in = -1, .out = -1}, .scratch = {.dir = -1}};
 	json_t *report;
 	int r, state;
 
@@ -266,7 +284,7 @@ int pale_verify(const struct pale_policy *policy, const struct pale_verify_optio
 	if (r == 0)
 		r = check_options(&v, err);
 	if (r == 0)
-		keep_wanted(&v);
+		r = keep_wanted(&v, err);
 	if (r == 0)
 		r = scratch_make(&v.scratch, policy->model, err);
 	if (r == 0)

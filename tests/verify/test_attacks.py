@@ -114,6 +114,12 @@ for a in attacks:
     if bare or a["works"] == "kernel" and not a.get("needs"):
         check(f"{a['attack']} says what it is", False, bare)
 
+# Without what they are aimed at, nothing is denied.
+lacking = ["loopback_tcp", "loopback_tcp6", "loopback_udp", "host_address", "shared_memory", "semaphore", "posix_queue",
+           "session_key", "host_name", "sysv_shm"]
+p = subprocess.run([program, "--run", "shm=", *lacking], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+check("an attack on what was not put up is not here", p.stdout.count(" absent not here") == len(lacking), p.stdout)
+
 os.umask(0o022)
 place = tempfile.mkdtemp(prefix="pale-test-attacks-")
 os.chmod(place, 0o755)

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -57,6 +58,51 @@ class Verify:
                          [f"{k} {v['state']} {v['broken_by']} {v['not_logged']}" for k, v in self.promises.items()
                           if v["state"] != "held"] +
                          [f"{a['attack']} {a['state']} {a.get('detail')}" for a in self.attacks.values() if a["state"] == "unclear"])
+
+
+def descendants(pid):
+    """Command lines of its children and theirs, by their ids."""
+    parents, found = {}, {}
+    for entry in glob.glob("/proc/[0-9]*"):
+        try:
+            with open(entry + "/stat", encoding="utf-8") as f:
+                parents[int(entry[6:])] = int(f.read().rsplit(")", 1)[1].split()[1])
+        except OSError:
+            pass
+    for one in parents:
+        at = one
+        while at in parents and at != pid:
+            at = parents[at]
+        try:
+            with open(f"/proc/{one}/cmdline", encoding="utf-8") as f:
+                if at == pid:
+                    found[one] = f.read().split("\0")
+        except OSError:
+            pass
+    return found
+
+
+def segments(maker):
+    """Those of shared memory that this process made."""
+    with open("/proc/sysvipc/shm", encoding="utf-8") as f:
+        return [line.split()[1] for line in list(f)[1:] if int(line.split()[4]) == maker]
+
+
+def open_to_others(directory):
+    """Directories below this one that anybody comes to, and may write in."""
+    for entry in os.scandir(directory):
+        mode = entry.stat(follow_symlinks=False).st_mode
+        if stat.S_ISDIR(mode) and mode & stat.S_IXOTH:
+            if mode & stat.S_IWOTH:
+                yield entry.path
+            yield from open_to_others(entry.path)
+
+
+def wait_for(what, seconds=20):
+    end = time.monotonic() + seconds
+    while not (got := what()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return got
 
 
 def held(what, v):
@@ -136,9 +182,13 @@ try:
             breaks("without limits", v, promise, some)
 
     for args, status, words in ((["--axis", "colour"], 2, "there is no axis"), (["--attack", "none"], 2, "there is no attack"),
+                                (["--axis", "files", "--attack", "bpf"], 2, "no attack is selected"),
+                                (["--attack", ""], 2, "no attack is selected"),
                                 (["x"], 2, "no operand"), (["-p", "/nonexistent"], 125, "nonexistent")):
         v = Verify(*args)
         check(f"pale verify {' '.join(args)}: status {status}", v.status == status and words in v.said, v)
+    v = Verify("--attack", "allowed_other_port")
+    check("where nothing is promised nothing holds: 125", v.status == 125 and v.all.get("state") == "not tried", v)
     v = Verify("--attack", "bpf", PALE_BOX_PROGRAM="/nonexistent/pale-box")
     check("no box can be made: 125", v.status == 125 and "pale-box" in v.said, v)
     v = Verify("--attack", "bpf", PALE_ATTACKS_PROGRAM="/nonexistent/pale-attacks")
@@ -150,11 +200,17 @@ try:
     p = subprocess.run([pale, "verify", "--list"], env=env, capture_output=True, text=True, check=False)
     check("--list has them all", p.returncode == 0 and p.stdout.count("\n") >= 150, p.stdout[:300])
 
-    p = subprocess.Popen([pale, "verify", "--axis", "resources"], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    time.sleep(1.5)
-    p.send_signal(signal.SIGINT)
+    p = subprocess.Popen([pale, "verify", "--axis", "resources"], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         start_new_session=True)
+    host = wait_for(lambda: next((k for k, v in descendants(p.pid).items() if v[1:2] == ["--host"] and segments(k)), 0))
+    check("what the attacks are after is put up", host != 0)
+    writable = list(open_to_others(place))
+    check("nobody else can write there", not writable, writable)
+    # As a terminal does.
+    os.killpg(p.pid, signal.SIGINT)
     p.communicate(timeout=60)
     check("an interrupt ends it", p.returncode == 130, p.returncode)
+    check("and takes down what was put up", host and not segments(host) and not os.path.exists(f"/proc/{host}"), host)
     check("nothing is left behind", not glob.glob(place + "/pale-verify-*"), os.listdir(place))
     check("and no run is in the log of the caller", not os.path.exists(os.path.join(place, "state", "runs")) or
           not os.listdir(os.path.join(place, "state", "runs")))
