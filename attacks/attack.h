@@ -137,7 +137,8 @@ static inline long has_canary(int fd)
 	return strstr(text, CANARY) ? 0 : denied(ENODATA);
 }
 
-/* A process that is not to outlive its box calls itself so. */
+/* A process that is not to outlive its box calls itself so; its argument is the target "abstract",
+ * which tells one host's side from another. */
 #define SURVIVOR "pale-attack-survivor"
 
 /* The file that should not be readable. */

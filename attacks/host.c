@@ -257,21 +257,22 @@ static void check_collected(void)
 		closedir(d);
 }
 
-/* What a box left running: processes that call themselves by this name. */
-static void check_survivors(void)
+/* What a box left running: processes that call themselves by this name, with this argument. */
+static void check_survivors(const char *argument)
 {
 	DIR *d = opendir("/proc");
 	struct dirent *e;
 
 	while (d && (e = readdir(d))) {
-		char path[300], text[64] = "";
+		char path[300], text[128] = "";
 		int fd;
 
 		snprintf(path, sizeof(path), "/proc/%s/cmdline", e->d_name);
 		fd = *e->d_name > '0' && *e->d_name <= '9' ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 		if (fd < 0)
 			continue;
-		if (read(fd, text, sizeof(text) - 1) > 0 && strcmp(text, SURVIVOR) == 0) {
+		if (read(fd, text, sizeof(text) - 1) > 0 && strcmp(text, SURVIVOR) == 0 &&
+		    strcmp(text + sizeof(SURVIVOR), argument) == 0) {
 			printf("broken survived\n");
 			kill(atoi(e->d_name), SIGKILL);
 		}
@@ -281,7 +282,7 @@ static void check_survivors(void)
 		closedir(d);
 }
 
-static void check(void)
+static void check(const char *argument)
 {
 	for (int i = 0; i < SERVERS; i++)
 		if (reached_by[i])
@@ -296,7 +297,7 @@ static void check(void)
 	check_file(READ "/hidden/secret", "source-written");
 	check_file(OVERLAY "/file", "overlay-written");
 	check_collected();
-	check_survivors();
+	check_survivors(argument);
 }
 
 /* Only what there is: an attack on what there is not would fail everywhere. */
@@ -380,7 +381,7 @@ static int host_run(const char *dir)
 	tell("key", name + 1, key >= 0);
 	puts("ready");
 	serve_all();
-	check();
+	check(name + 1);
 	puts("done");
 
 	close(victim_end);

@@ -5,7 +5,7 @@
 
 static long survive(void (*hide)(void))
 {
-	char *argv[] = {(char *)(uintptr_t)SURVIVOR, NULL};
+	char *argv[] = {(char *)(uintptr_t)SURVIVOR, (char *)(uintptr_t)target("abstract"), NULL};
 	pid_t pid = fork();
 
 	if (pid < 0)

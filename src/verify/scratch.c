@@ -38,7 +38,9 @@ int scratch_make(struct scratch *s, const struct policy *policy, struct pale_err
 	char state[PATH_MAX];
 	int r;
 
-	*s = (struct scratch){.dir = -1};
+	*s = (struct scratch){.dir = -1, .state = old ? strdup(old) : NULL};
+	if (old && !s->state)
+		return err_nomem(err, STAGE);
 	for (size_t i = 0; i < ARRAY_SIZE(dirs) && !*s->path; i++) {
 		char real[PATH_MAX];
 
@@ -62,8 +64,7 @@ int scratch_make(struct scratch *s, const struct policy *policy, struct pale_err
 	r = scratch_dir(s, "state", 0700, err);
 	if (r < 0)
 		return r;
-	s->state = old ? strdup(old) : NULL;
-	if ((old && !s->state) || setenv("PALE_STATE_DIR", state, 1) < 0)
+	if (setenv("PALE_STATE_DIR", state, 1) < 0)
 		return err_nomem(err, STAGE);
 	return 0;
 }
@@ -110,8 +111,10 @@ void scratch_done(struct scratch *s)
 {
 	struct stat st;
 
-	if (!*s->path)
+	if (!*s->path) {
+		free(s->state);
 		return;
+	}
 	if (s->state)
 		setenv("PALE_STATE_DIR", s->state, 1);
 	else

@@ -10,11 +10,13 @@ import ctypes
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 program = os.path.abspath(sys.argv[1])
 root = os.geteuid() == 0
@@ -119,6 +121,40 @@ lacking = ["loopback_tcp", "loopback_tcp6", "loopback_udp", "host_address", "sha
            "session_key", "host_name", "sysv_shm"]
 p = subprocess.run([program, "--run", "shm=", *lacking], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
 check("an attack on what was not put up is not here", p.stdout.count(" absent not here") == len(lacking), p.stdout)
+
+
+
+def children(parent):
+    with open(f"/proc/{parent}/task/{parent}/children", encoding="utf-8") as f:
+        return [int(pid) for pid in f.read().split()]
+
+
+def command(pid):
+    with open(f"/proc/{pid}/cmdline", encoding="utf-8") as f:
+        return f.read().split("\0")[0]
+
+
+def ended_by(attack, deadly, *given):
+    """What the runner says of an attack that died of this signal."""
+    p = subprocess.Popen([program, "--run", *given, attack], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        found = [pid for pid in children(p.pid) if command(pid) == attack]
+        if found:
+            os.kill(found[0], deadly)
+            break
+        time.sleep(0.02)
+    words = p.communicate()[0].split()
+    return words[2] if words else "nothing"
+
+
+deaf = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+deaf.bind(("127.0.0.1", 0))
+deaf_port = f"udp={deaf.getsockname()[1]}"
+check("an attack on a limit that is killed was denied", ended_by("wall_sleep", signal.SIGKILL, "max=20000") == "denied")
+check("one that dies otherwise is unclear", ended_by("wall_sleep", signal.SIGSEGV, "max=20000") == "unclear")
+check("one on another thing that is killed is unclear", ended_by("loopback_udp", signal.SIGKILL, deaf_port) == "unclear")
+deaf.close()
 
 os.umask(0o022)
 place = tempfile.mkdtemp(prefix="pale-test-attacks-")

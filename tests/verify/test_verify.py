@@ -1,7 +1,7 @@
 """`pale verify`: with all mechanisms every promise holds; with one taken away it says which promise is broken, and
 by what. TAP.
 
-usage: test_verify.py PALE PALE-BOX-WITHOUT
+usage: test_verify.py PALE PALE-BOX-WITHOUT CALLER
 """
 import glob
 import json
@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-pale, without = map(os.path.abspath, sys.argv[1:])
+pale, without, caller = map(os.path.abspath, sys.argv[1:])
 root = os.geteuid() == 0
 must_work = os.environ.get("PALE_MUST_WORK", "").split(",")
 number = failed = 0
@@ -197,6 +197,10 @@ try:
     check("for people: axes, promises, attacks, and the limit that was lowered", p.returncode == 0 and
           re.search(r"^kernel\n  calls +held +1 attack +1 of 1 in the log\n +held +bpf +a program in the kernel", p.stdout, re.M) and
           "limits.wall=1.5s" in p.stdout and "\033" not in p.stdout, p.stdout)
+    for canary in ({"CANARY": "mine"}, {}):
+        p = subprocess.run([caller], env={"PALE_BOX_PROGRAM": os.environ["VERIFY_BOX"]} | env | canary, capture_output=True, text=True, check=False)
+        check(f"a program that calls it has its environment back, {canary or 'nothing'}",
+              p.stdout.split() == ["1", canary.get("CANARY", "unset"), env["PALE_STATE_DIR"]], p)
     p = subprocess.run([pale, "verify", "--list"], env=env, capture_output=True, text=True, check=False)
     check("--list has them all", p.returncode == 0 and p.stdout.count("\n") >= 150, p.stdout[:300])
 
@@ -206,11 +210,20 @@ try:
     check("what the attacks are after is put up", host != 0)
     writable = list(open_to_others(place))
     check("nobody else can write there", not writable, writable)
+    # What another has put there leads nowhere.
+    os.mkdir(os.path.join(place, "kept"), 0o711)
+    with open(os.path.join(place, "kept", "file"), "w", encoding="utf-8"):
+        pass
+    for shown in glob.glob(place + "/pale-verify-*/host/shown/overlay"):
+        os.symlink(os.path.join(place, "kept"), shown + "/link")
+        os.rename(shown + "/link", shown + "/../collected/link")
     # As a terminal does.
     os.killpg(p.pid, signal.SIGINT)
     p.communicate(timeout=60)
     check("an interrupt ends it", p.returncode == 130, p.returncode)
     check("and takes down what was put up", host and not segments(host) and not os.path.exists(f"/proc/{host}"), host)
+    check("and nothing else", os.path.exists(os.path.join(place, "kept", "file")) and
+          os.stat(os.path.join(place, "kept")).st_mode & 0o777 == 0o711)
     check("nothing is left behind", not glob.glob(place + "/pale-verify-*"), os.listdir(place))
     check("and no run is in the log of the caller", not os.path.exists(os.path.join(place, "state", "runs")) or
           not os.listdir(os.path.join(place, "state", "runs")))
