@@ -37,7 +37,7 @@ struct worker {
 	enum which which;
 	pid_t pid;
 	int pidfd, socket, memory;
-	bool grouped; /* in the box's group of version 2, and frozen with it */
+	bool grouped; /* in the box's group, and, where that is of version 2, frozen with it */
 	bool ready;   /* it has said hello */
 	bool busy;
 	struct inside_request q;
@@ -51,6 +51,7 @@ struct inside {
 	TAILQ_HEAD(, worker) dying;
 	size_t ndying;
 	bool frozen;
+	uint64_t numbers; /* of requests */
 };
 
 /* --- workers -----------------------------------------------------------------------------------
@@ -182,23 +183,25 @@ static char *take_data(const struct worker *w, const struct inside_answer *a)
 
 static int take_answer(struct worker *w, const void *packet, size_t n, struct pale_err *err)
 {
-	struct inside_answer a;
+	struct inside_reply reply;
+	const struct inside_answer *a = &reply.answer;
 	_cleanup_free_ char *data = NULL;
 
-	if (n != sizeof(a) || !w->busy)
+	if (n == sizeof(reply))
+		memcpy(&reply, packet, sizeof(reply));
+	if (n != sizeof(reply) || !w->busy || reply.number != w->q.number)
 		return err_set(err, PALE_E_SYSTEM, STAGE, 0,
 			       "what reads the box's files says what makes no sense");
-	memcpy(&a, packet, sizeof(a));
-	if (!inside_sensible(&w->q, &a))
+	if (!inside_sensible(&w->q, a))
 		return err_set(err, PALE_E_SYSTEM, STAGE, 0,
 			       "what reads the box's files answers what makes no sense");
-	data = take_data(w, &a);
+	data = take_data(w, a);
 	if (!data)
 		return err_nomem(err, STAGE);
 	/* The last thing that it does. */
 	if (w->q.op == INSIDE_BACK)
 		dismiss(w, NULL);
-	answer(w, &a, data, NULL);
+	answer(w, a, data, NULL);
 	return 0;
 }
 
@@ -226,7 +229,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	union {
 		struct inside_hello hello;
-		struct inside_answer answer;
+		struct inside_reply reply;
 	} packet;
 	struct worker *w = arg;
 	struct pale_err err;
@@ -382,10 +385,11 @@ int inside_ask(struct inside *in, const struct inside_request *q, const void *da
 		return r;
 	w = in->at[which];
 	w->q = *q;
+	w->q.number = ++in->numbers;
 	if (data && pwrite(w->memory, data, q->length, 0) != (ssize_t)q->length)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "handing over what is written");
 	/* There is room: it has taken all that came before. */
-	r = fd_send_now(w->socket, q, sizeof(*q), NULL, 0);
+	r = fd_send_now(w->socket, &w->q, sizeof(w->q), NULL, 0);
 	if (r < 0) {
 		err_set(err, PALE_E_SYSTEM, STAGE, -r, "asking what reads the box's files");
 		dismiss(w, NULL);
@@ -402,11 +406,32 @@ bool inside_keeps(const struct inside *in)
 	return in->at[KEEPER];
 }
 
+/* Not while it stands with the box's group: that is not its doing. */
+static void time_keeper(struct worker *w)
+{
+	struct timeval limit = {.tv_sec = w->q.op == INSIDE_BACK ? BACK_S : LOOK_S};
+
+	if (w->grouped && w->in->frozen)
+		event_del(w->timer);
+	else
+		event_add(w->timer, &limit);
+}
+
+/* Nobody asks while it is asked, unless nobody waits for that answer any more; and what it has seen
+ * by then is not what is asked about. */
+static int dismiss_busy(struct worker *w, struct pale_err *err)
+{
+	err_set(err, PALE_E_SYSTEM, STAGE, EBUSY,
+		"what looks after the box's files was still asked for something else");
+	dismiss(w, err);
+	return -(int)err->code;
+}
+
 int inside_keep(struct inside *in, const struct inside_request *q, struct pale_err *err)
 {
-	struct timeval limit = {.tv_sec = q->op == INSIDE_BACK ? BACK_S : LOOK_S};
-	struct worker *w;
-	int r = in->ndying >= DYING_MAX
+	struct worker *w = in->at[KEEPER];
+	int r = w && w->busy ? dismiss_busy(w, err)
+		: in->ndying >= DYING_MAX
 			? err_set(err, PALE_E_SYSTEM, STAGE, 0,
 				  "%d that looked after the box's files hang in the kernel already",
 				  DYING_MAX)
@@ -419,16 +444,17 @@ int inside_keep(struct inside *in, const struct inside_request *q, struct pale_e
 	/* What it writes counts as the box's from now on, where that can be had. Not by a
 	 * descriptor of its own: that could move anybody's processes there. */
 	if (q->op == INSIDE_BACK && in->config.cgroup)
-		(void)!cgroup_take_beside(in->config.cgroup, w->pid);
+		w->grouped = cgroup_take_beside(in->config.cgroup, w->pid) == 0;
 	w->q = *q;
-	r = fd_send_now(w->socket, q, sizeof(*q), NULL, 0);
+	w->q.number = ++in->numbers;
+	r = fd_send_now(w->socket, &w->q, sizeof(w->q), NULL, 0);
 	if (r < 0) {
 		err_set(err, PALE_E_SYSTEM, STAGE, -r, "asking what looks after the box's files");
 		dismiss(w, NULL);
 		return -(int)err->code;
 	}
 	w->busy = true;
-	event_add(w->timer, &limit);
+	time_keeper(w);
 	return 0;
 }
 
@@ -441,10 +467,13 @@ void inside_forget(struct inside *in, void *client)
 
 void inside_frozen(struct inside *in, bool frozen)
 {
-	struct worker *w = in->at[WRITER];
+	struct worker *w = in->at[WRITER], *keeper = in->at[KEEPER];
 	struct pale_err err;
 
 	in->frozen = frozen && in->config.cgroup && cgroup_holds_later(in->config.cgroup);
+	/* It brings back as the box does everything: it stands, and goes on. */
+	if (keeper && keeper->busy && keeper->grouped)
+		time_keeper(keeper);
 	if (!in->frozen || !w || !w->grouped)
 		return;
 	err_set(&err, PALE_E_CONFLICT, STAGE, 0, "the box was frozen meanwhile");

@@ -55,10 +55,11 @@ int inside_ask(struct inside *in, const struct inside_request *q, const void *da
 /* Is there a keeper? One that is asked for something is started; it stays until it has brought
  * something back, or failed, and what it knew is gone with it. */
 bool inside_keeps(const struct inside *in);
-/* Asks it: not while it is asked. kept() comes, later. */
+/* Asks it; kept() comes, later. Not while it is asked: that ends it, and both requests fail. */
 int inside_keep(struct inside *in, const struct inside_request *q,
 		struct pale_err *err) _must_check_;
 /* Nobody waits as this client any more; what was asked is done all the same. */
 void inside_forget(struct inside *in, void *client);
-/* The box is about to be frozen, or goes on: a worker in its group would stand with it. */
+/* The box is about to be frozen, or goes on: a worker in its group would stand with it, and is
+ * ended; a keeper that brings back stands, and its time with it. */
 void inside_frozen(struct inside *in, bool frozen);

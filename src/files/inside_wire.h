@@ -47,6 +47,8 @@ struct inside_request {
 			    the memory file */
 	uint32_t mode;	 /* WRITE, MKDIR: of what is made; at most 0777 */
 	uint64_t offset; /* READ, WRITE; KEEP: bytes of contents to be kept at most, 0: none */
+	uint64_t room;	 /* BACK: bytes that the box's memory has left */
+	uint64_t number; /* of the request, which its answer repeats */
 	char path[INSIDE_PATH_MAX];	 /* absolute; ended by a NUL */
 	char after[INSIDE_NAME_MAX + 1]; /* LIST: only names behind this one; "": all */
 };
@@ -76,6 +78,12 @@ struct inside_answer {
 	uint32_t why;	       /* KEEP, BACK: an errno: why not all is kept; 0: it is */
 	uint32_t total;	       /* LOOK, BACK: changes, also those without a record */
 	uint32_t back, failed; /* BACK: of these, what was brought back, and all that was not */
+};
+
+/* As it is sent. */
+struct inside_reply {
+	uint64_t number; /* of the request */
+	struct inside_answer answer;
 };
 
 /* A record of a list; name and target (of a link) follow, without a NUL. */

@@ -468,6 +468,34 @@ static void offer_first(void)
 		(void)!write(fd, "1000", 4);
 }
 
+/* A sanitizer needs memory without bound. */
+#if defined(__SANITIZE_ADDRESS__)
+#define BOUNDED 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define BOUNDED 0
+#endif
+#endif
+#ifndef BOUNDED
+#define BOUNDED 1
+#endif
+
+/* The keeper's own memory is bounded by what it counts; this is for what it should count wrong. On
+ * top of what it has from the supervisor, of which it is a fork. */
+static int limit_memory(void)
+{
+	_cleanup_close_ int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	char text[256] = "";
+	unsigned long pages;
+	struct rlimit limit;
+
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0 ||
+	    sscanf(text, "%*u %*u %*u %*u %*u %lu", &pages) != 1)
+		return -EIO;
+	limit.rlim_max = limit.rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + KEEPER_MEMORY;
+	return setrlimit(RLIMIT_DATA, &limit) < 0 ? -errno : 0;
+}
+
 /* The numbers of what is kept, at fds; all else is closed. */
 static int keep_only(int *const *fds, size_t n)
 {
@@ -575,6 +603,9 @@ static int confine(struct inside_worker *w, struct pale_err *err)
 	int r;
 
 	offer_first();
+	r = w->keeper && BOUNDED ? limit_memory() : 0;
+	if (r < 0)
+		return err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot limit its memory");
 	r = w->join ? cgroup_join_beside(w->join) : 0;
 	if (r < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot join the box's groups");
@@ -633,15 +664,17 @@ void inside_worker(const struct inside_worker *given)
 	if (w.keeper)
 		keeper_begin(places, nplaces);
 	for (;;) {
-		struct inside_answer a = {0};
+		struct inside_reply reply = {0};
+		struct inside_answer *a = &reply.answer;
 		ssize_t n = read(w.socket, &q, sizeof(q));
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n != sizeof(q))
 			_exit(0);
-		a.error = -(w.keeper ? keeper_handle(&q, &a, data) : handle(&q, &a));
-		if (write(w.socket, &a, sizeof(a)) != sizeof(a))
+		reply.number = q.number;
+		a->error = -(w.keeper ? keeper_handle(&q, a, data) : handle(&q, a));
+		if (write(w.socket, &reply, sizeof(reply)) != sizeof(reply))
 			_exit(0);
 		if (w.keeper)
 			keeper_after(&q);

@@ -212,9 +212,14 @@ static int keep(const struct inside_request *q, struct inside_answer *a)
 
 	snapshot_take(&now, places, nplaces);
 	budget = q->offset;
-	why = budget ? snapshot_keep(&now, places, budget, &ahead, &before) : now.why;
+	if (budget) {
+		snapshot_share(&now, &ahead);
+		snapshot_share(&now, &before);
+	}
+	/* Their contents would count, too. */
 	snapshot_done(&before);
 	snapshot_done(&ahead);
+	why = budget ? snapshot_keep(&now, places, budget) : now.why;
 	before = now;
 	have_before = true;
 	why_not = budget ? why : ECANCELED;
@@ -260,13 +265,19 @@ static int look(const struct inside_request *q, struct inside_answer *a, char *d
 	a->why = (uint32_t)why_not;
 	if (q->op == INSIDE_BACK && !why_not) {
 		struct back b = {
-			.places = places, .was = &before, .is = &ahead, .changes = list, .n = n};
+			.places = places,
+			.was = &before,
+			.is = &ahead,
+			.changes = list,
+			.n = n,
+			.room = q->room,
+		};
 
-		keeper_bring_back(&b);
+		a->why = (uint32_t)keeper_bring_back(&b);
 		a->failed = b.failed;
 	}
 	list_changes(list, n, a, data);
-	if (q->op == INSIDE_BACK && !why_not) {
+	if (q->op == INSIDE_BACK && !a->why) {
 		a->back = a->total;
 		for (size_t i = 0; i < n; i++)
 			a->back -= list[i].kind && list[i].error;
@@ -282,6 +293,8 @@ int keeper_handle(const struct inside_request *q, struct inside_answer *a, char 
 
 void keeper_after(const struct inside_request *q)
 {
-	if (q->op == INSIDE_LOOK && budget && !is_partial(ahead.why))
-		(void)!snapshot_keep(&ahead, places, budget, &before, NULL);
+	if (q->op != INSIDE_LOOK || !budget || is_partial(ahead.why))
+		return;
+	snapshot_share(&ahead, &before);
+	(void)!snapshot_keep(&ahead, places, budget);
 }

@@ -12,6 +12,7 @@
 #define KEEPER_ENTRIES	8192 /* that are looked at, in all places together */
 #define KEEPER_PATH_MAX 4096 /* of what is in a place, with its NUL */
 #define KEEPER_PLACES	64
+#define KEEPER_MEMORY	(128u << 20) /* of contents, names and all else, at most */
 
 /* A place of the box that is writable: an overlay, or a directory of its own. */
 struct keeper_place {

@@ -19,6 +19,7 @@
 #include "files/keeper_impl.h"
 
 #define BACK_US	  8000000
+#define FROZEN_US 3000000 /* longer than any step by itself */
 #define ITEMS_MAX 200000
 #define BLOCK	  65536
 
@@ -26,6 +27,7 @@ struct item {
 	unsigned place;
 	const char *path;
 	struct change *change; /* NULL: found on the way */
+	struct change *within; /* then: of the directory that it was found in */
 	bool deep;	       /* a directory of which all is to be compared */
 	bool is_dir;	       /* it was, and gets mode and time back */
 	uint32_t mode;
@@ -36,9 +38,21 @@ struct work {
 	struct back *b;
 	struct item *items;
 	size_t n, cap;
-	uint64_t until_us;
-	bool made; /* the directory was not there */
+	uint64_t until_us, last_us;
+	bool made;	 /* the directory was not there */
+	uint64_t needed; /* bytes of memory */
 };
+
+/* Has it taken too long? The time in which the box was frozen, and we with it, does not count. */
+static bool late(struct work *w)
+{
+	uint64_t now = clock_mono_us();
+
+	if (w->last_us && now - w->last_us > FROZEN_US)
+		w->until_us += now - w->last_us;
+	w->last_us = now;
+	return now > w->until_us;
+}
 
 static int push(struct work *w, const struct item *i)
 {
@@ -96,6 +110,18 @@ static void times_of(int64_t mtime_ns, struct timespec t[static 2])
 	}
 }
 
+/* By a descriptor, so that no link that takes its place is followed. Where it cannot be opened, or
+ * is another mount, one would have us change what the box can change itself. */
+static int chmod_it(int parent, const char *name, mode_t mode)
+{
+	_cleanup_close_ int fd = tree_open(
+		parent, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0, TREE_BENEATH);
+
+	if (fd < 0 && fd != -EACCES && fd != -EXDEV)
+		return fd;
+	return (fd < 0 ? fchmodat(parent, name, mode, 0) : fchmod(fd, mode)) < 0 ? -errno : 0;
+}
+
 /* Whatever it is. */
 static int remove_it(int parent, const char *name)
 {
@@ -124,7 +150,7 @@ static int open_to_write(int parent, const char *name)
 	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
 	    st.st_nlink == 1) {
 		fd = tree_open(parent, name, flags, 0, TREE_BENEATH);
-		if (fd == -EACCES && fchmodat(parent, name, 0600, 0) == 0)
+		if (fd == -EACCES && chmod_it(parent, name, 0600) == 0)
 			fd = tree_open(parent, name, flags, 0, TREE_BENEATH);
 	}
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1)
@@ -178,7 +204,7 @@ static int copy_lower(struct work *w, const struct item *i, int to, uint64_t siz
 			r = write_block(to, block, (size_t)n, at);
 		if (r < 0)
 			return r;
-		if (clock_mono_us() > w->until_us)
+		if (late(w))
 			return -ETIMEDOUT;
 		at += (uint64_t)n;
 	}
@@ -256,9 +282,10 @@ static int bring_dir(struct work *w, struct item *i, int parent, const char *nam
 		if (mkdirat(parent, name, 0700) < 0)
 			return -errno;
 		w->made = true;
-	} else if ((st.st_mode & 0700) != 0700 &&
-		   fchmodat(parent, name, (st.st_mode & 07777) | 0700, 0) < 0) {
-		return -errno;
+	} else if ((st.st_mode & 0700) != 0700) {
+		r = chmod_it(parent, name, (st.st_mode & 07777) | 0700);
+		if (r < 0)
+			return r;
 	}
 	i->is_dir = true;
 	i->mode = was->mode & 07777;
@@ -303,7 +330,7 @@ static int each_name(struct work *w, int top, const char *path, const struct ite
 			if (strcmp(d->name, ".") != 0 && strcmp(d->name, "..") != 0)
 				r = fn(w, fd, dir, d->name);
 		}
-		if (r == 0 && clock_mono_us() > w->until_us)
+		if (r == 0 && late(w))
 			r = -ETIMEDOUT;
 	}
 	return r;
@@ -320,16 +347,26 @@ static int remove_new(struct work *w, int fd, const struct item *dir, const char
 	return r;
 }
 
+static struct item item_in(const struct item *dir, const char *name)
+{
+	return (struct item){
+		.place = dir->place,
+		.path = join(dir->path, name),
+		.within = dir->change ? dir->change : dir->within,
+		.deep = true,
+	};
+}
+
 static int push_child(struct work *w, const struct item *dir, const char *name)
 {
-	struct item child = {.place = dir->place, .path = join(dir->path, name), .deep = true};
+	struct item child = item_in(dir, name);
 
 	return child.path ? push(w, &child) : -ENAMETOOLONG;
 }
 
 static int push_lower(struct work *w, int fd, const struct item *dir, const char *name)
 {
-	struct item child = {.place = dir->place, .path = join(dir->path, name), .deep = true};
+	struct item child = item_in(dir, name);
 
 	(void)fd;
 	if (!child.path)
@@ -401,14 +438,90 @@ static int bring(struct work *w, size_t at)
 	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    ((st.st_mode ^ was.mode) & S_IFMT))
 		return -EOPNOTSUPP;
+	/* Not opened: that does something to others who have it open. As for links: chmod_it(). */
 	return fchmodat(parent, name, was.mode & 07777, 0) < 0 ? -errno : 0;
 }
 
 static void failed(struct work *w, const struct item *i, int error)
 {
+	struct change *c = i->change ? i->change : i->within;
+
 	w->b->failed++;
-	if (i->change && !i->change->error)
-		i->change->error = error;
+	if (c && !c->error)
+		c->error = error;
+}
+
+/* --- is there room? ----------------------------------------------------------------------------
+ */
+
+/* A directory that is another, or cannot be looked into: all of it is compared. */
+static bool is_deep(const struct change *c)
+{
+	return c->is && S_ISDIR(c->is->mode) &&
+	       (c->is->closed || (c->is->opaque && !(c->was && c->was->opaque)));
+}
+
+/* What lies under the overlay would be copied. What has an entry of before or now is, if it is a
+ * file, a change by itself. */
+static int count_lower(struct work *w, int fd, const struct item *dir, const char *name)
+{
+	struct item child = {.place = dir->place, .path = join(dir->path, name)};
+	const struct entry *was = child.path ? find(w->b->was, &child) : NULL;
+	struct stat st;
+
+	if (!child.path)
+		return -ENAMETOOLONG;
+	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		if (S_ISDIR(st.st_mode) && (!was || (S_ISDIR(was->mode) && !was->opaque)))
+			return push(w, &child);
+		if (S_ISREG(st.st_mode) && !was && !find(w->b->is, &child))
+			w->needed += (uint64_t)st.st_blocks * 512;
+	}
+	free((char *)(uintptr_t)child.path);
+	return 0;
+}
+
+/* Of a file that lies under the overlay. */
+static uint64_t memory_of_lower(const struct work *w, const struct item *i)
+{
+	struct stat st;
+	_cleanup_close_ int fd = tree_open(w->b->places[i->place].lower_fd, i->path,
+					   O_PATH | O_NOFOLLOW, 0, TREE_BENEATH);
+
+	return fd >= 0 && fstat(fd, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
+}
+
+/* Against what goes: about, since that may have other names, or be held open. */
+static int find_room(struct back *b)
+{
+	struct work w = {.b = b, .until_us = clock_mono_us() + BACK_US / 4};
+	uint64_t room = b->room;
+	int r = 0;
+
+	for (size_t k = 0; k < b->n && r == 0; k++) {
+		const struct change *c = &b->changes[k];
+		struct item i = {.place = c->place, .path = c->path};
+		struct state was = state_before(&w, &i);
+
+		if (c->is && S_ISREG(c->is->mode))
+			room += c->is->memory < UINT64_MAX - room ? c->is->memory : 0;
+		if (S_ISREG(was.mode))
+			w.needed += was.entry ? was.entry->memory : memory_of_lower(&w, &i);
+		else if (S_ISDIR(was.mode) && b->places[c->place].lower_fd >= 0 &&
+			 !(was.entry && was.entry->opaque) &&
+			 (!c->is || !S_ISDIR(c->is->mode) || is_deep(c)))
+			r = push(&w, &i);
+	}
+	for (size_t k = 0; k < w.n && r == 0 && w.needed <= room; k++) {
+		struct item dir = w.items[k]; /* the array grows */
+
+		r = each_name(&w, b->places[dir.place].lower_fd, dir.path, &dir, count_lower);
+		/* Of before or of now, and not there. */
+		if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EACCES || r == -EXDEV)
+			r = 0;
+	}
+	free(w.items);
+	return r < 0 ? r : w.needed > room ? -ENOSPC : 0;
 }
 
 static void open_directories(struct work *w)
@@ -424,7 +537,7 @@ static void open_directories(struct work *w)
 		_cleanup_close_ int parent = open_parent(w, i, &name);
 
 		if (parent >= 0)
-			(void)!fchmodat(parent, name, (is->mode & 07777) | 0700, 0);
+			(void)!chmod_it(parent, name, (is->mode & 07777) | 0700);
 	}
 }
 
@@ -443,7 +556,7 @@ static void remove_what_was_not(struct work *w)
 		if (parent == -ENOENT || parent == -ENOTDIR)
 			continue;
 		r = parent < 0 ? parent : remove_it(parent, name);
-		if (r == 0 && clock_mono_us() > w->until_us)
+		if (r == 0 && late(w))
 			r = -ETIMEDOUT;
 		if (r < 0)
 			failed(w, i, -r);
@@ -463,12 +576,10 @@ static void close_directories(struct work *w)
 		_cleanup_close_ int parent = open_parent(w, i, &name);
 
 		struct stat st;
-		int r = parent < 0 ? parent
-			: fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-					((st.st_mode & 07777) != i->mode &&
-					 fchmodat(parent, name, i->mode, 0) < 0)
-				? -errno
-				: 0;
+		int r = parent < 0					      ? parent
+			: fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno
+			: (st.st_mode & 07777) != i->mode ? chmod_it(parent, name, i->mode)
+							  : 0;
 
 		/* Of those that are not the box's user's (/tmp) the time cannot be set. */
 		times_of(i->mtime_ns, times);
@@ -479,28 +590,39 @@ static void close_directories(struct work *w)
 	}
 }
 
-void keeper_bring_back(struct back *b)
+/* Nothing was touched yet. */
+static int refuse(struct back *b, int error)
+{
+	for (size_t k = 0; k < b->n; k++)
+		b->changes[k].error = error;
+	b->failed = (uint32_t)b->n;
+	return error;
+}
+
+int keeper_bring_back(struct back *b)
 {
 	struct work w = {.b = b, .until_us = clock_mono_us() + BACK_US};
+	int r = find_room(b);
+
+	if (r < 0)
+		return refuse(b, -r);
 
 	for (size_t k = 0; k < b->n; k++) {
 		struct change *c = &b->changes[k];
-		bool deep = c->is && S_ISDIR(c->is->mode) &&
-			    (c->is->closed || (c->is->opaque && !(c->was && c->was->opaque)));
-		struct item i = {.place = c->place, .path = c->path, .change = c, .deep = deep};
+		struct item i = {
+			.place = c->place, .path = c->path, .change = c, .deep = is_deep(c)};
 
-		if (push(&w, &i) < 0) {
-			b->failed += (uint32_t)(b->n - k);
-			return;
-		}
+		r = push(&w, &i);
+		if (r < 0)
+			return refuse(b, -r);
 	}
 	open_directories(&w);
 	remove_what_was_not(&w);
 	for (size_t k = 0; k < w.n; k++) {
-		int r = clock_mono_us() > w.until_us ? -ETIMEDOUT : bring(&w, k);
-
+		r = late(&w) ? -ETIMEDOUT : bring(&w, k);
 		if (r < 0)
 			failed(&w, &w.items[k], -r);
 	}
 	close_directories(&w);
+	return 0;
 }

@@ -32,6 +32,8 @@ struct back {
 	const struct snapshot *was, *is;
 	struct change *changes; /* in the order of their paths */
 	size_t n;
+	uint64_t room; /* bytes of memory for it */
 	uint32_t failed;
 };
-void keeper_bring_back(struct back *b);
+/* 0, or an errno: nothing was brought back (ENOSPC: there is no room). */
+int keeper_bring_back(struct back *b);

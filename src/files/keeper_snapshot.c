@@ -18,10 +18,14 @@
 /* Coarser than the clock of any kernel that stamps files by its tick. */
 #define RACY_NS	 25000000
 
+static uint64_t held; /* bytes of contents, in all snapshots */
+
 static void content_put(struct content *c)
 {
-	if (c && --c->refs == 0)
-		free(c);
+	if (!c || --c->refs)
+		return;
+	held -= c->len;
+	free(c);
 }
 
 void snapshot_done(struct snapshot *s)
@@ -142,6 +146,7 @@ static struct entry entry_of(const struct stat *st, int64_t now_ns)
 		.mode = st->st_mode,
 		.ino = st->st_ino,
 		.size = (uint64_t)st->st_size,
+		.memory = (uint64_t)st->st_blocks * 512,
 		.mtime_ns = ns_of(&st->st_mtim),
 		.ctime_ns = ns_of(&st->st_ctim),
 	};
@@ -274,8 +279,10 @@ static struct content *content_new(size_t len)
 {
 	struct content *c = malloc(sizeof(*c) + len + 1);
 
-	if (c)
-		*c = (struct content){.refs = 1, .len = len};
+	if (!c)
+		return NULL;
+	*c = (struct content){.refs = 1, .len = len};
+	held += len;
 	return c;
 }
 
@@ -335,21 +342,29 @@ static int read_link(const struct keeper_place *p, const char *path, struct entr
 	return 0;
 }
 
-static bool take_over(struct snapshot *s, struct entry *e, const struct snapshot *from)
+void snapshot_share(struct snapshot *s, const struct snapshot *from)
 {
-	const char *path = snapshot_path(s, e);
-	const struct entry *old = from ? snapshot_find(from, e->place, path, strlen(path)) : NULL;
+	for (size_t i = 0; i < s->n; i++) {
+		struct entry *e = &s->entries[i];
+		const char *path = snapshot_path(s, e);
+		const struct entry *old =
+			e->content ? NULL : snapshot_find(from, e->place, path, strlen(path));
 
-	if (!old || !old->content || old->racy || !entry_same(old, e))
-		return false;
-	e->content = old->content;
-	e->content->refs++;
-	return true;
+		if (!old || !old->content || old->racy || !entry_same(old, e))
+			continue;
+		e->content = old->content;
+		e->content->refs++;
+	}
 }
 
-int snapshot_keep(struct snapshot *s, const struct keeper_place *places, uint64_t budget,
-		  const struct snapshot *a, const struct snapshot *b)
+static uint64_t holes_of(const struct entry *e)
 {
+	return S_ISREG(e->mode) && e->memory < e->size ? e->size - e->memory : 0;
+}
+
+int snapshot_keep(struct snapshot *s, const struct keeper_place *places, uint64_t budget)
+{
+	uint64_t holes = 0;
 	int why = s->why;
 
 	for (size_t i = 0; i < s->n; i++) {
@@ -359,23 +374,19 @@ int snapshot_keep(struct snapshot *s, const struct keeper_place *places, uint64_
 
 		if ((!S_ISREG(e->mode) && !link) || (link && e->size >= KEEPER_PATH_MAX))
 			continue;
-		if (e->size > budget - s->bytes) {
-			why = why ? why : EFBIG;
-			continue;
-		}
-		if (!take_over(s, e, a) && !take_over(s, e, b)) {
-			const struct keeper_place *p = &places[e->place];
-
-			r = link ? read_link(p, snapshot_path(s, e), e)
-				 : read_file(p, snapshot_path(s, e), e);
-		}
+		if (holes_of(e) > SNAPSHOT_HOLES - holes ||
+		    (e->content ? held > budget : held > budget || e->size > budget - held))
+			r = -EFBIG;
+		else if (!e->content)
+			r = link ? read_link(&places[e->place], snapshot_path(s, e), e)
+				 : read_file(&places[e->place], snapshot_path(s, e), e);
 		if (r < 0) {
 			content_put(e->content);
 			e->content = NULL;
 			why = why ? why : -r;
 			continue;
 		}
-		s->bytes += e->size;
+		holes += holes_of(e);
 	}
 	return why;
 }

@@ -12,7 +12,8 @@
 #include "files/keeper.h"
 
 #define SNAPSHOT_ENTRIES KEEPER_ENTRIES
-#define SNAPSHOT_NAMES	 (16u << 20) /* bytes of paths */
+#define SNAPSHOT_NAMES	 (4u << 20) /* bytes of paths */
+#define SNAPSHOT_HOLES	 (1u << 20) /* bytes of files in which they have no memory */
 
 /* The content of a file, or the target of a link; shared by the snapshots in which it is the same.
  */
@@ -31,6 +32,7 @@ struct entry {
 	bool racy;     /* it had changed so shortly before that it may change without a trace */
 	uint32_t mode;
 	uint64_t ino, size;
+	uint64_t memory; /* that it takes up */
 	int64_t mtime_ns, ctime_ns;
 	struct content *content; /* or NULL: not kept, or there is none */
 };
@@ -41,8 +43,7 @@ struct snapshot {
 	struct buf names;
 	uint32_t *index; /* open addressing, number + 1 */
 	size_t index_cap;
-	uint64_t bytes; /* of contents */
-	int why;	/* an errno: it is not all; 0: it is */
+	int why; /* an errno: it is not all; 0: it is */
 };
 
 void snapshot_done(struct snapshot *s);
@@ -57,9 +58,11 @@ const struct entry *snapshot_find(const struct snapshot *s, unsigned place, cons
 				  size_t len);
 /* Is it certainly the same as it was, as far as can be seen? */
 bool entry_same(const struct entry *a, const struct entry *b);
-/* Takes over the contents that others have of what has not changed since (each may be NULL), and
- * reads the rest, up to so many bytes in all. 0, or an errno that says why not all is kept. */
-int snapshot_keep(struct snapshot *s, const struct keeper_place *places, uint64_t budget,
-		  const struct snapshot *a, const struct snapshot *b);
+/* Takes over the contents that another has of what has not changed since. */
+void snapshot_share(struct snapshot *s, const struct snapshot *from);
+/* Reads the rest, as long as all contents that there are, in whichever snapshots, are no more than
+ * so many bytes. Nobody pays for them, so what the box does not pay for either, holes, counts as if
+ * it were there, and only little of it is kept. 0, or an errno that says why not all is. */
+int snapshot_keep(struct snapshot *s, const struct keeper_place *places, uint64_t budget);
 /* Has the file still this content? */
 bool content_is(const struct keeper_place *p, const char *path, const struct content *c);

@@ -11,6 +11,7 @@
 #include "supervise/run.h"
 
 #define KEEP_BYTES  (64u << 20) /* of contents, at most */
+#define KEEP_PART   4		/* of the box's memory as much, at most */
 #define KEEP_ANYWAY (8u << 20)	/* so little in the box is kept without a look at its memory */
 #define WHY_MAX	    SESSION_WHY
 
@@ -42,17 +43,25 @@ static bool nothing_there(const struct run *run)
 }
 
 /* How much the keeper may keep: it is not in the box's group, but what a box with little memory
- * leaves is a measure for it, too. */
+ * has, and leaves, is a measure for it, too. Never 0, which means that nothing is to be kept. */
+static uint64_t most_of(const struct run *run)
+{
+	uint64_t part = run->plan->limits.memory_bytes / KEEP_PART;
+
+	return part && part < KEEP_BYTES ? part : KEEP_BYTES;
+}
+
 static uint64_t budget_of(struct run *run)
 {
+	const uint64_t most = most_of(run);
 	uint64_t left;
 	struct statfs st;
 
 	if (run->box.data_fd < 0 || fstatfs(run->box.data_fd, &st) < 0 ||
 	    (st.f_blocks - st.f_bfree) * (uint64_t)st.f_bsize <= KEEP_ANYWAY)
-		return KEEP_BYTES;
-	left = limits_memory_left(run) / 2;
-	return left < KEEP_BYTES ? left : KEEP_BYTES;
+		return most;
+	left = limits_memory_left(run) / 2 + 1;
+	return left < most ? left : most;
 }
 
 /* --- reasons -----------------------------------------------------------------------------------
@@ -69,8 +78,12 @@ static void say_why(uint32_t error, char *ret)
 		break;
 	case EFBIG:
 		snprintf(ret, WHY_MAX,
-			 "the files in the box's writable places are larger than what is kept "
-			 "(64 MiB, and half of the memory that is left)");
+			 "the files in the box's writable places are larger than what is kept (64 "
+			 "MiB, a quarter of its memory, half of what is left; of holes 1 MiB)");
+		break;
+	case ENOSPC:
+		snprintf(ret, WHY_MAX,
+			 "what is to come back takes more memory than the box has left");
 		break;
 	case EACCES:
 	case EPERM:
@@ -98,9 +111,15 @@ static int ask(struct run *run, enum inside_op op, uint32_t flags, struct pale_e
 {
 	struct session_files *f = &run->files;
 	struct inside_request q = {.op = op, .flags = flags, .offset = f->budget};
-	int r = !run->inside || run->box.reaped
-			? err_set(err, PALE_E_CONFLICT, "files", 0, "the box has ended")
-			: inside_keep(run->inside, &q, err);
+	int r;
+
+	/* Nobody waits for another answer any more. */
+	f->waiting = 0;
+	if (op == INSIDE_BACK)
+		q.room = run->plan->limits.memory_bytes ? limits_memory_left(run) : UINT64_MAX;
+	r = !run->inside || run->box.reaped
+		    ? err_set(err, PALE_E_CONFLICT, "files", 0, "the box has ended")
+		    : inside_keep(run->inside, &q, err);
 
 	if (r == 0)
 		f->waiting = op;
@@ -120,7 +139,7 @@ int session_files_begin(struct run *run, bool rollback, bool *ret_kept, char *re
 	rollback &= holds;
 	f->waiting = 0;
 	f->nothing = !run->inside || (!inside_keeps(run->inside) && nothing_there(run));
-	f->budget = rollback ? f->nothing ? KEEP_BYTES : budget_of(run) : 0;
+	f->budget = rollback ? f->nothing ? most_of(run) : budget_of(run) : 0;
 	f->why[0] = '\0';
 	f->since = false;
 	if (!rollback)

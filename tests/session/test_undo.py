@@ -252,6 +252,66 @@ def test_nested():
         s.end()
 
 
+@only("ordinary")
+def test_room():
+    """What is kept is memory that the box does not pay for, and what comes back is memory that it does."""
+    with open(pale, "rb") as program:
+        sanitized = b"__asan_init" in program.read()
+    s = session("quarter", limits={"memory": "192MiB"})
+    fill = "for _ in range({}): os.write(f, b'x' * (1 << 20))"
+    s.run("f = os.open('/tmp/large', os.O_CREAT | os.O_WRONLY)\n" + fill.format(40))
+    a = s.run("1")
+    check("less than a quarter of the box's memory is kept", started(a)["files"] is True, a["events"])
+    s.run(fill.format(12))
+    a = s.run("1")
+    check("more is not, though there would be room", started(a)["files"] is False and "quarter" in started(a)["files_why"], a["events"])
+    s.run("os.ftruncate(f, 0); os.close(f); f = os.open('/tmp/again', os.O_CREAT | os.O_WRONLY)\n" + fill.format(40))
+    a = s.run("g = os.open('/tmp/again', os.O_WRONLY)\nfor _ in range(40): os.write(g, b'y' * (1 << 20))\nos.close(g)")
+    k = keepers(s)
+    rss = int(next(line for line in open(f"/proc/{k[0]}/status") if line.startswith("RssAnon")).split()[1]) if k else 0
+    check("before and after together are no more", started(a)["files"] is True and files(a) == {"/tmp/again": "changed"} and (rss < 64 << 10 or sanitized), (rss, a["result"]))
+    a = s.run("1")
+    check("and the next can go back, too", started(a)["files"] is True, a["events"])
+    k = keepers(s)
+    limit = next(line for line in open(f"/proc/{k[0]}/limits") if line.startswith("Max data size")).split()[3] if k else "unlimited"
+    check("the keeper has a limit of its own", limit != "unlimited" or sanitized, limit)
+    s.end()
+    s = session("sparse")
+    sparse = "f = os.open('/tmp/sparse', os.O_CREAT | os.O_RDWR); os.ftruncate(f, {} << 10); os.close(f)"
+    s.run(sparse.format(1000))
+    a = s.run("os.unlink('/tmp/sparse')")
+    u = s("session.undo")
+    check("a small sparse file comes back", started(a)["files"] is True and u["files_back"] == 1 and u["files_failed"] == 0
+          and s.run("import os; os.stat('/tmp/sparse').st_size")["events"][-1]["data"]["text/plain"] == str(1000 << 10), u)
+    s.run(sparse.format(3000))
+    a = s.run("1")
+    check("holes that cost the box nothing are not kept", started(a)["files"] is False and "holes" in started(a)["files_why"], a["events"])
+    s.run("os.unlink('/tmp/sparse')\nfor i in range(100): open(f'/tmp/s{i}', 'w').truncate(60000)")
+    a = s.run("1")
+    check("nor in many small files", started(a)["files"] is False and "holes" in started(a)["files_why"], a["events"])
+    s.end()
+    work = workspace("large")
+    with open(work + "/large", "wb") as out:
+        os.posix_fallocate(out.fileno(), 0, 160 << 20)
+    for i in range(3):
+        os.link(work + "/large", f"{work}/gone/deep/large{i}")
+    os.mkdir(work + "/fifo")
+    os.mkfifo(work + "/fifo/f")
+    if root:
+        subprocess.run(["chown", "-Rh", "1000:1000", work], check=False)
+    s = Session(files=[{"path": "/work", "from": work, "access": "overlay"}], limits={"memory": "128MiB"})
+    for what in ("shutil.rmtree('/work/gone')", "os.unlink('/work/large')"):
+        a = s.run("import os, shutil; " + what)
+        u = s("session.undo")
+        check(f"what the box has no memory for does not come back, and that is said ({what})", u["files_back"] is None and "memory" in u["files_why"] and len(u["files"]) == 1
+              and "error" in u["files"][0], u)
+    s.run("import os, shutil; shutil.rmtree('/work/fifo')")
+    u = s("session.undo")
+    check("a directory of which something failed has not come back", u["files_failed"] == 1 and u["files_back"] == 0 and "error" in u["files"][0]
+          and s.run("import os; os.path.isdir('/work/fifo')")["events"][-1]["data"]["text/plain"] == "True", u)
+    s.end()
+
+
 @only("hostile")
 def test_not_kept():
     s = session("large")
