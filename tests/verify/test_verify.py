@@ -181,6 +181,12 @@ try:
                               ("files.disk", ["disk_fill", "disk_inodes"]), ("files.file_size", ["file_size_write"])):
             breaks("without limits", v, promise, some)
 
+        processors = len(os.sched_getaffinity(0))
+        v = Verify("--attack", "cpus_spin", "--set", f"limits.cpus={processors}")
+        lowered = v.attacks.get("cpus_spin", {}).get("lowered", "=0").split("=")[1]
+        check("a limit of all processors is lowered so far that the attack could exceed it",
+              0 < float(lowered) * 1.3 + 0.15 < min(processors, 16) * 0.9, v)
+
     for args, status, words in ((["--axis", "colour"], 2, "there is no axis"), (["--attack", "none"], 2, "there is no attack"),
                                 (["--axis", "files", "--attack", "bpf"], 2, "no attack is selected"),
                                 (["--attack", ""], 2, "no attack is selected"),
