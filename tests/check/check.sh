@@ -51,8 +51,8 @@ run_tests() { # DIR LOGNAME [MESON ARGUMENT...]
 	case " $* " in *" --wrapper "*) results=$dir/meson-logs/$name-setpriv.json ;; esac # Meson's name for it
 	rm -f "$results"
 	logs+=("$name=$results")
-	# Suites: tree (the sources themselves), once (whatever the compiler: gcc only), long (not with clang, for
-	# the sanitizers' builds are its, too), vm.
+	# Suites: tree (the sources themselves), once (whatever the compiler: gcc only), long (not with clang alone,
+	# and with sanitizers only once), vm.
 	# A failed test is told by the summary; here only whether Meson could run them at all.
 	note "testing: $name"
 	local started=$SECONDS log=$scratch_dir/$name.log
@@ -126,7 +126,7 @@ check() {
 		[ -z "$ok_gcc" ] || run_tests "$build" gcc-unprivileged --no-suite tree --no-suite vm --wrapper "$wrapper"
 		[ -z "$ok_clang" ] || run_tests "$build-clang" clang-unprivileged --no-suite tree --no-suite vm --no-suite once --no-suite long --wrapper "$wrapper"
 		[ -z "$ok_asan" ] || run_tests "$build-asan" sanitizers-root --no-suite tree --no-suite vm --no-suite once -t 4
-		[ -z "$ok_asan" ] || run_tests "$build-asan" sanitizers-unprivileged --no-suite tree --no-suite vm --no-suite once -t 4 --wrapper "$wrapper"
+		[ -z "$ok_asan" ] || run_tests "$build-asan" sanitizers-unprivileged --no-suite tree --no-suite vm --no-suite once --no-suite long -t 4 --wrapper "$wrapper"
 	else
 		[ -z "$ok_gcc" ] || run_tests "$build" gcc-$who
 		[ -z "$ok_clang" ] || run_tests "$build-clang" clang-$who --no-suite tree --no-suite vm --no-suite once --no-suite long
