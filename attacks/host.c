@@ -274,7 +274,7 @@ static void check_survivors(const char *argument)
 		if (read(fd, text, sizeof(text) - 1) > 0 && strcmp(text, SURVIVOR) == 0 &&
 		    strcmp(text + sizeof(SURVIVOR), argument) == 0) {
 			printf("broken survived\n");
-			kill(atoi(e->d_name), SIGKILL);
+			kill((pid_t)strtol(e->d_name, NULL, 10), SIGKILL);
 		}
 		close(fd);
 	}
@@ -352,7 +352,7 @@ static int host_run(const char *dir)
 	shm = shmget(IPC_PRIVATE, 4096, 0666 | IPC_CREAT);
 	at = shm < 0 ? (void *)-1 : shmat(shm, NULL, 0);
 	if (at != (void *)-1) {
-		strcpy(at, canary);
+		memcpy(at, canary, strlen(canary) + 1);
 		shmdt(at);
 	}
 	sem = semget(IPC_PRIVATE, 1, 0666 | IPC_CREAT);

@@ -144,7 +144,7 @@ static void start(const char *place, const char *name, int out)
 		snprintf(self, sizeof(self), "%s/self", place);
 		snprintf(path, sizeof(path), "%s/%s", place, name);
 		if (link(self, path) < 0)
-			strcpy(path, "/proc/self/exe");
+			snprintf(path, sizeof(path), "/proc/self/exe");
 	}
 	/* To flood the box's own output, not ours. */
 	if (find(name) && find(name)->limit && strncmp(find(name)->limit, "output", 6) == 0) {

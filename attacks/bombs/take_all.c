@@ -382,7 +382,7 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	long most = argc > 3 ? atol(argv[3]) : 2000000;
+	long most = argc > 3 ? strtol(argv[3], NULL, 10) : 2000000;
 	long *sum = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	const int processes = 16;
 	pid_t parent = getpid();
@@ -411,11 +411,12 @@ int main(int argc, char **argv)
 			for (;;)
 				pause();
 		}
-		for (int wait = 0; sum[1] < processes && wait < atoi(argv[2]) * 100; wait++)
+		for (int wait = 0;
+		     sum[1] < processes && wait < (int)strtol(argv[2], NULL, 10) * 100; wait++)
 			usleep(10000);
 		printf("%ld\n", *sum);
 		fflush(stdout);
-		sleep((unsigned)atoi(argv[2]));
+		sleep((unsigned)strtol(argv[2], NULL, 10));
 		return 0;
 	}
 	return 2;

@@ -50,7 +50,7 @@ int main(int argc, char **argv)
 	int pidfd;
 
 	if (argc > 1)
-		pid = atoi(argv[1]);
+		pid = (int)strtol(argv[1], NULL, 10);
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
 		tell(files[i], can_open(files[i], O_RDONLY));
 	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++)

@@ -20,7 +20,7 @@ ATTACK(NETWORK, "egress", .gain = "a connection that no check of connect(2) sees
 
 	if (argc < 3 || fd < 0)
 		return NOT_HERE;
-	a.sin_port = htons((uint16_t)atoi(argv[2]));
+	a.sin_port = htons((uint16_t)strtol(argv[2], NULL, 10));
 	inet_pton(AF_INET, argv[1], &a.sin_addr);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	if (sendmsg(fd, &m, MSG_FASTOPEN | MSG_NOSIGNAL) < 0 ||

@@ -39,12 +39,12 @@ static size_t question(uint8_t *q, const char *label, uint16_t id)
 
 int main(int argc, char **argv)
 {
-	long n = argc > 2 ? atol(argv[2]) : 0, made = 0;
+	long n = argc > 2 ? strtol(argv[2], NULL, 10) : 0, made = 0;
 	const char *kind = argc > 1 ? argv[1] : "";
 	struct sockaddr_in resolver = to("127.0.0.53", 53), nowhere = to("93.184.216.200", 4444);
 
 	if (argc > 4)
-		nowhere = to(argv[3], (unsigned)atoi(argv[4]));
+		nowhere = to(argv[3], (unsigned)strtol(argv[4], NULL, 10));
 	if (strcmp(kind, "lookups") == 0 || strcmp(kind, "names") == 0) {
 		int fd = socket(AF_INET, SOCK_DGRAM, 0);
 

@@ -9,7 +9,8 @@
 
 static struct sockaddr_in to(const char *address, const char *port)
 {
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(port))};
+	struct sockaddr_in a = {.sin_family = AF_INET,
+				.sin_port = htons((uint16_t)strtol(port, NULL, 10))};
 
 	inet_pton(AF_INET, address, &a.sin_addr);
 	return a;

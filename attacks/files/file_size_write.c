@@ -1,18 +1,8 @@
 /* A larger file than is allowed. */
-#include "../attack.h"
-
-#include <signal.h>
+#include "large.h"
 
 ATTACK(FILES, "file_size", .gain = "a file that fills a disk by itself", .source = "getrlimit(2)",
        .limit = "file_size", .works = LIMIT, .flags = ALONE)
 {
-	char path[] = "/tmp/attack-XXXXXX";
-	int fd = mkstemp(path);
-	long r;
-
-	/* Else it is killed, which is denied as well. */
-	signal(SIGXFSZ, SIG_IGN);
-	unlink(path);
-	r = pwrite(fd, "x", 1, target_number("max"));
-	return r < 0 ? -1 : 0;
+	return pwrite(nameless_file(), "x", 1, target_number("max")) < 0 ? -1 : 0;
 }

@@ -1,37 +1,7 @@
 /* By a program that is in memory only. */
-#include "../attack.h"
+#include "program.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/sendfile.h>
-#include <sys/wait.h>
-
-/* What a program that is run so prints. */
-static long run(char *const *args)
-{
-	int p[2];
-	long r;
-	pid_t pid;
-
-	if (pipe2(p, O_CLOEXEC) < 0 || (pid = fork()) < 0)
-		return -1;
-	if (pid == 0) {
-		dup2(p[1], 1);
-		execv(args[0], args);
-		_exit(127);
-	}
-	close(p[1]);
-	r = read_canary(p[0]);
-	waitpid(pid, NULL, 0);
-	return r;
-}
-
-static int copy_of_cat(int to)
-{
-	int from = open("/bin/cat", O_RDONLY | O_CLOEXEC);
-
-	return from < 0 || to < 0 || sendfile(to, from, NULL, 1 << 24) <= 0 ? -1 : 0;
-}
 
 ATTACK(FILES, "root", .gain = "a program that no rule on paths can name",
        .source = "memfd_create(2)", .works = OUTSIDE)
@@ -43,5 +13,5 @@ ATTACK(FILES, "root", .gain = "a program that no rule on paths can name",
 	if (copy_of_cat(fd) < 0)
 		return NOT_HERE;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return run(args);
+	return run_program(args);
 }

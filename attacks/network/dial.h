@@ -49,3 +49,21 @@ static inline long let_out(long r)
 {
 	return r < 0 && (errno == EINPROGRESS || errno == EAGAIN || errno == ETIMEDOUT) ? 0 : r;
 }
+
+/* 0: a connection to there was let out. */
+static inline long attempt(const void *address, socklen_t len)
+{
+	int fd = socket_soon(((const struct sockaddr *)address)->sa_family,
+			     SOCK_STREAM | SOCK_NONBLOCK);
+
+	return fd < 0 ? -1 : let_out(connect(fd, address, len));
+}
+
+/* 0: a datagram to there was. */
+static inline long attempt_datagram(const char *address, long port)
+{
+	struct sockaddr_in a = at4(address, port);
+	int fd = socket_soon(AF_INET, SOCK_DGRAM);
+
+	return fd < 0 ? -1 : sendto(fd, "x", 1, 0, (struct sockaddr *)&a, sizeof(a));
+}

@@ -9,7 +9,6 @@ ATTACK(NETWORK, "attempts", .gain = "the credentials of the machine, from its cl
        .flags = LONELY | QUIET)
 {
 	struct sockaddr_in a = at4("169.254.169.254", 80);
-	int fd = socket_soon(AF_INET, SOCK_STREAM | SOCK_NONBLOCK);
 
-	return fd < 0 ? -1 : let_out(connect(fd, (struct sockaddr *)&a, sizeof(a)));
+	return attempt(&a, sizeof(a));
 }

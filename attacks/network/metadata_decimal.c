@@ -10,7 +10,6 @@ ATTACK(NETWORK, "attempts",
        .flags = LONELY | QUIET)
 {
 	struct sockaddr_in a = at4("2852039166", 80);
-	int fd = socket_soon(AF_INET, SOCK_STREAM | SOCK_NONBLOCK);
 
-	return fd < 0 ? -1 : let_out(connect(fd, (struct sockaddr *)&a, sizeof(a)));
+	return attempt(&a, sizeof(a));
 }

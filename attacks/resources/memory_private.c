@@ -1,15 +1,7 @@
 /* Memory of one process. */
-#include "../attack.h"
+#include "memory.h"
 
 #include <sys/mman.h>
-
-#define PIECE (4 << 20)
-
-/* Twice the limit and more, so that neither swap nor what the kernel takes back matters. */
-static long want(void)
-{
-	return target_number("max") / 4 * 5 + (32 << 20);
-}
 
 ATTACK(RESOURCES, "memory", .gain = "the host's memory, until its own programs are killed",
        .source = "mmap(2)", .event = "limit.hit", .with = "limit=memory", .limit = "memory",

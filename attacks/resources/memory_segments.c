@@ -1,15 +1,7 @@
 /* Shared memory that stays when its maker has ended. */
-#include "../attack.h"
+#include "memory.h"
 
 #include <sys/shm.h>
-
-#define PIECE (4 << 20)
-
-/* Twice the limit and more, so that neither swap nor what the kernel takes back matters. */
-static long want(void)
-{
-	return target_number("max") / 4 * 5 + (32 << 20);
-}
 
 ATTACK(RESOURCES, "memory", .gain = "the host's memory, held by nobody", .source = "shmget(2)",
        .event = "limit.hit", .with = "limit=memory", .limit = "memory",

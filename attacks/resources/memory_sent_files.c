@@ -1,10 +1,8 @@
 /* Files in memory that only a message on its way holds. */
-#include "../attack.h"
+#include "memory.h"
 
 #include <sys/mman.h>
 #include <sys/socket.h>
-
-#define PIECE (4 << 20)
 
 static long send_file(int to, int fd)
 {
@@ -34,7 +32,7 @@ ATTACK(RESOURCES, "memory", .gain = "the host's memory, held by no process", .so
 	int pair[2] = {-1, -1};
 
 	memset(junk, 1, sizeof(junk));
-	for (long got = 0; got < target_number("max") / 4 * 5 + (32 << 20); got += PIECE) {
+	for (long got = 0; got < want(); got += PIECE) {
 		int fd = memfd_create("attack", 0);
 
 		/* A socket takes few messages: a new one for each. */

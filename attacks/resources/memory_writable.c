@@ -1,15 +1,7 @@
 /* Files in the box's own writable places. */
-#include "../attack.h"
+#include "memory.h"
 
 #include <fcntl.h>
-
-#define PIECE (4 << 20)
-
-/* Twice the limit and more, so that neither swap nor what the kernel takes back matters. */
-static long want(void)
-{
-	return target_number("max") / 4 * 5 + (32 << 20);
-}
 
 ATTACK(RESOURCES, "memory", .gain = "the host's memory, by what looks like a disk",
        .source = "tmpfs(5)", .event = "limit.hit", .with = "limit=memory", .limit = "memory",

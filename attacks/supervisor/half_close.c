@@ -5,7 +5,7 @@
 int main(int argc, char **argv)
 {
 	if (argc > 1)
-		close(atoi(argv[1]));
+		close((int)strtol(argv[1], NULL, 10));
 	else
 		close_range(0, 2, 0);
 	for (int i = 0; i < 3; i++) {

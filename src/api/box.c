@@ -79,7 +79,7 @@ const char *api_program(const char *variable, const char *name, const char *besi
 		    snprintf(path, sizeof(path), "%s/%s/%s", exe, beside, name) <
 			    (int)sizeof(path) &&
 		    is_ours(path, false) && strlen(path) < size)
-			strcpy(out, path);
+			memcpy(out, path, strlen(path) + 1);
 	}
 	return out;
 }

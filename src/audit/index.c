@@ -16,6 +16,7 @@
 #include "audit/lines.h"
 #include "audit/state.h"
 #include "audit/summary.h"
+#include "base/clock.h"
 
 #define STAGE	"audit"
 #define VERSION 3
@@ -130,8 +131,7 @@ static int store(struct audit_index *ix, const char *id, const struct stat *st,
 	rc = sqlite3_step(old);
 	if (rc != SQLITE_DONE)
 		return rc;
-	const int64_t numbers[] = {(int64_t)st->st_ino, st->st_size,
-				   st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec};
+	const int64_t numbers[] = {(int64_t)st->st_ino, st->st_size, clock_ns_of(&st->st_mtim)};
 
 	bind_text(run, 1, id);
 	for (int i = 0; i < 3; i++)
@@ -171,7 +171,7 @@ static int known(sqlite3_stmt *s, const char *id, const struct stat *st, bool *r
 
 	*ret = rc == SQLITE_ROW && sqlite3_column_int64(s, 0) == (int64_t)st->st_ino &&
 	       sqlite3_column_int64(s, 1) == st->st_size &&
-	       sqlite3_column_int64(s, 2) == st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+	       sqlite3_column_int64(s, 2) == clock_ns_of(&st->st_mtim);
 	return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/str.h"
@@ -14,6 +15,26 @@ uint64_t clock_mono_us(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+#define NS_PER_S 1000000000
+
+int64_t clock_ns_of(const struct timespec *t)
+{
+	/* What a file system makes up may be any number. */
+	return (int64_t)((uint64_t)t->tv_sec * NS_PER_S + (uint64_t)t->tv_nsec);
+}
+
+void clock_mtime_of(int64_t ns, struct timespec ret[static 2])
+{
+	int64_t s = ns / NS_PER_S, rest = ns % NS_PER_S;
+
+	if (rest < 0) {
+		rest += NS_PER_S;
+		s--;
+	}
+	ret[0] = (struct timespec){.tv_nsec = UTIME_OMIT};
+	ret[1] = (struct timespec){.tv_sec = s, .tv_nsec = rest};
 }
 
 const char *clock_wall_text(char out[static CLOCK_TEXT])

@@ -3,8 +3,14 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 uint64_t clock_mono_us(void);
+
+/* A time of a file as one number, and what utimensat() is told to give it back: the time of its
+ * last change; that of access stays. */
+int64_t clock_ns_of(const struct timespec *t);
+void clock_mtime_of(int64_t ns, struct timespec ret[static 2]);
 
 /* "2026-01-31T12:00:00.123456Z" */
 #define CLOCK_TEXT 28

@@ -31,37 +31,25 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-static void print_blocked(struct pale_result *r)
-{
-	const char *text = pale_result_json(r);
-	json_t *all = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
-
-	cli_print_blocked(json_object_get(all, "blocked"), pale_result_count(r, PALE_COUNT_BLOCKED),
-			  pale_result_audit_id(r));
-	json_decref(all);
-}
-
 /* Of refusals that only the program heard of, and of limits: the rule, and what changes it. */
-static void print_hints(struct pale_result *r, const char *on, const char *off)
+static void print_hints(const json_t *result, const char *on, const char *off)
 {
-	const char *text = pale_result_json(r);
-	json_t *all = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL, *hint;
+	json_t *hint;
 	size_t i;
 
-	json_array_foreach(json_object_get(all, "hints"), i, hint)
+	json_array_foreach(json_object_get(result, "hints"), i, hint)
 		fprintf(stderr, "%spale: hint: %s: %s%s\n", on, cli_string_at(hint, "rule"),
 			cli_string_at(hint, "text"), off);
-	json_decref(all);
 }
 
 /* What the rules allow and the network did not: to the program it looks like a refusal. */
-static void print_unreachable(struct pale_result *r, const char *on, const char *off)
+static void print_unreachable(const json_t *result, const char *id, const char *on, const char *off)
 {
-	const char *text = pale_result_json(r), *host, *detail;
-	json_t *all = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL, *used;
+	const char *host, *detail;
+	json_t *used;
 	size_t i;
 
-	json_array_foreach(json_object_get(json_object_get(all, "network"), "used"), i, used)
+	json_array_foreach(json_object_get(json_object_get(result, "network"), "used"), i, used)
 	{
 		/* A port that somebody came to before the box listened is none. */
 		if (!json_object_get(used, "failed") || json_object_get(used, "inbound"))
@@ -75,16 +63,16 @@ static void print_unreachable(struct pale_result *r, const char *on, const char 
 			"%s --events`%s\n",
 			on, QUOTED(host), (int)json_integer_value(json_object_get(used, "port")),
 			*detail && cli_is_clean(detail) ? ": " : "",
-			cli_is_clean(detail) ? detail : "", pale_result_audit_id(r), off);
+			cli_is_clean(detail) ? detail : "", id, off);
 		break;
 	}
-	json_decref(all);
 }
 
 void cli_print_summary(struct pale_result *r)
 {
 	const char *on = cli_colour(stderr) ? "\033[33m" : "", *off = *on ? "\033[0m" : "";
-	const char *id = pale_result_audit_id(r);
+	const char *id = pale_result_audit_id(r), *text = pale_result_json(r);
+	json_t *all = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
 	uint64_t leftover = pale_result_count(r, PALE_COUNT_LEFTOVER);
 	uint64_t refused = pale_result_count(r, PALE_COUNT_REFUSED);
 
@@ -94,9 +82,11 @@ void cli_print_summary(struct pale_result *r)
 	if (pale_result_count(r, PALE_COUNT_LIMITS))
 		fprintf(stderr, "%spale: %s%s\n", on, pale_result_summary(r), off);
 	if (pale_result_count(r, PALE_COUNT_BLOCKED))
-		print_blocked(r);
-	print_hints(r, on, off);
-	print_unreachable(r, on, off);
+		cli_print_blocked(json_object_get(all, "blocked"),
+				  pale_result_count(r, PALE_COUNT_BLOCKED), id);
+	print_hints(all, on, off);
+	print_unreachable(all, id, on, off);
+	json_decref(all);
 	if (leftover)
 		fprintf(stderr,
 			"%spale: %llu process%s still running when the command ended and %s "

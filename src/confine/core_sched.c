@@ -13,20 +13,24 @@
 
 #define STAGE "confine"
 
+bool core_sched_siblings_run(void)
+{
+	_cleanup_close_ int fd = open("/sys/devices/system/cpu/smt/active", O_RDONLY | O_CLOEXEC);
+	char c = '1';
+
+	return fd < 0 || read(fd, &c, 1) != 1 || c != '0';
+}
+
 enum core_sched_state core_sched_probe(void)
 {
-	_cleanup_close_ int fd = -1;
 	uint64_t cookie;
-	char c;
 
 	/* ENODEV: no core has a second thread; EINVAL: the kernel does not know the call. */
 	if (prctl(PR_SCHED_CORE, PR_SCHED_CORE_GET, 0, PR_SCHED_CORE_SCOPE_THREAD, &cookie) == 0)
 		return CORE_SCHED_OFFERED;
 	if (errno == ENODEV)
 		return CORE_SCHED_NO_THREADS;
-	fd = open("/sys/devices/system/cpu/smt/active", O_RDONLY | O_CLOEXEC);
-	return fd >= 0 && read(fd, &c, 1) == 1 && c == '0' ? CORE_SCHED_NO_THREADS
-							   : CORE_SCHED_ABSENT;
+	return core_sched_siblings_run() ? CORE_SCHED_ABSENT : CORE_SCHED_NO_THREADS;
 }
 
 int core_sched_separate(struct pale_err *err)

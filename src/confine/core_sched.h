@@ -3,6 +3,8 @@
  * Documentation/admin-guide/hw-vuln/core-scheduling.rst). */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/err.h"
 
 enum core_sched_state {
@@ -12,6 +14,8 @@ enum core_sched_state {
 	CORE_SCHED_OFFERED,
 };
 
+/* Whether a core may run two threads at a time: not known not to. */
+bool core_sched_siblings_run(void);
 /* A look at this host; nothing is changed. */
 enum core_sched_state core_sched_probe(void);
 

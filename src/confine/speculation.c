@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "confine/core_sched.h"
 
 #define STAGE		"confine"
 #define VULNERABILITIES "/sys/devices/system/cpu/vulnerabilities/"
@@ -52,16 +53,6 @@ static bool leaks_l1d(void)
 	return !str_starts(text, "Not affected");
 }
 
-/* With simultaneous multithreading on the kernel kills who asked for the flush (SIGBUS), as soon as
- * it runs: a sibling could look while it is still there. */
-static bool siblings_run(void)
-{
-	_cleanup_close_ int fd = open("/sys/devices/system/cpu/smt/active", O_RDONLY | O_CLOEXEC);
-	char c = '1';
-
-	return fd < 0 || read(fd, &c, 1) != 1 || c != '0';
-}
-
 static enum speculation_state state_of(enum speculation_control c)
 {
 	int r = prctl(PR_GET_SPECULATION_CTRL, controls[c].which, 0, 0, 0);
@@ -70,8 +61,10 @@ static enum speculation_state state_of(enum speculation_control c)
 	if (c == SPECULATION_L1D_FLUSH) {
 		if (!leaks_l1d())
 			return SPECULATION_UNAFFECTED;
-		return says & PR_SPEC_PRCTL && !siblings_run() ? SPECULATION_BY_PROCESS
-							       : SPECULATION_ABSENT;
+		/* Else the kernel kills who asked for the flush (SIGBUS), as soon as it runs: the
+		 * other thread could look while it is still there. */
+		return says & PR_SPEC_PRCTL && !core_sched_siblings_run() ? SPECULATION_BY_PROCESS
+									  : SPECULATION_ABSENT;
 	}
 	if (r < 0)
 		return SPECULATION_ABSENT; /* a kernel from before the control */
@@ -95,7 +88,7 @@ const char *speculation_name(enum speculation_control c)
 
 const char *speculation_remedy(enum speculation_control c)
 {
-	return c == SPECULATION_L1D_FLUSH && siblings_run()
+	return c == SPECULATION_L1D_FLUSH && core_sched_siblings_run()
 		       ? "it needs simultaneous multithreading to be off (echo off > "
 			 "/sys/devices/system/cpu/smt/control), Linux 5.15 or later booted with "
 			 "l1d_flush=on, and a processor that offers it"

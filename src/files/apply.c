@@ -17,6 +17,7 @@
 #include <sys/random.h>
 #include <sys/statvfs.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
 #include "files/place.h"
@@ -103,7 +104,7 @@ static int adjust(struct apply *a, const struct change *c)
 		return chmod(proc, (c->mode & 01777) | (st.st_mode & 06000)) < 0 ? -errno : 0;
 	if (c->kind == CHANGE_MODE && chmod(proc, c->mode & 0777) < 0)
 		return -errno;
-	place_times(c, times);
+	clock_mtime_of(c->mtime_ns, times);
 	return utimensat(AT_FDCWD, proc, times, 0) < 0 ? -errno : 0;
 }
 
@@ -311,7 +312,7 @@ static int finish_dirs(struct apply *a, struct pale_err *err)
 						 : 0,
 					 err);
 		}
-		place_times(c, times);
+		clock_mtime_of(c->mtime_ns, times);
 		(void)utimensat(parent, name, times, AT_SYMLINK_NOFOLLOW);
 	}
 	return r;

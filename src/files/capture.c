@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
 #include "files/copy.h"
@@ -175,7 +176,7 @@ static struct change new_entry(struct capture *c, const struct stat *st, const s
 		.kind = host ? CHANGE_MODIFIED : CHANGE_ADDED,
 		.type = change_type_of(st->st_mode),
 		.mode = st->st_mode & 07777,
-		.mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec,
+		.mtime_ns = clock_ns_of(&st->st_mtim),
 	};
 
 	if (host)

@@ -361,6 +361,24 @@ bool inside_busy(const struct inside *in, enum inside_op op)
 	return w && w->busy;
 }
 
+/* There is room for it: the worker has taken all that came before. doing: for the error. */
+static int send_request(struct worker *w, const struct inside_request *q, const char *doing,
+			struct pale_err *err)
+{
+	int r;
+
+	w->q = *q;
+	w->q.number = ++w->in->numbers;
+	r = fd_send_now(w->socket, &w->q, sizeof(w->q), NULL, 0);
+	if (r < 0) {
+		err_set(err, PALE_E_SYSTEM, STAGE, -r, "%s", doing);
+		dismiss(w, NULL);
+		return -(int)err->code;
+	}
+	w->busy = true;
+	return 0;
+}
+
 int inside_ask(struct inside *in, const struct inside_request *q, const void *data, void *client,
 	       struct pale_err *err)
 {
@@ -384,18 +402,11 @@ int inside_ask(struct inside *in, const struct inside_request *q, const void *da
 	if (r < 0)
 		return r;
 	w = in->at[which];
-	w->q = *q;
-	w->q.number = ++in->numbers;
 	if (data && pwrite(w->memory, data, q->length, 0) != (ssize_t)q->length)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "handing over what is written");
-	/* There is room: it has taken all that came before. */
-	r = fd_send_now(w->socket, &w->q, sizeof(w->q), NULL, 0);
-	if (r < 0) {
-		err_set(err, PALE_E_SYSTEM, STAGE, -r, "asking what reads the box's files");
-		dismiss(w, NULL);
-		return -(int)err->code;
-	}
-	w->busy = true;
+	r = send_request(w, q, "asking what reads the box's files", err);
+	if (r < 0)
+		return r;
 	w->client = client;
 	event_add(w->timer, &limit);
 	return 0;
@@ -430,14 +441,15 @@ static int dismiss_busy(struct worker *w, struct pale_err *err)
 int inside_keep(struct inside *in, const struct inside_request *q, struct pale_err *err)
 {
 	struct worker *w = in->at[KEEPER];
-	int r = w && w->busy ? dismiss_busy(w, err)
-		: in->ndying >= DYING_MAX
-			? err_set(err, PALE_E_SYSTEM, STAGE, 0,
-				  "%d that looked after the box's files hang in the kernel already",
-				  DYING_MAX)
-		: in->at[KEEPER] ? 0
-				 : start(in, KEEPER, err);
+	int r;
 
+	if (w && w->busy)
+		return dismiss_busy(w, err);
+	if (in->ndying >= DYING_MAX)
+		return err_set(err, PALE_E_SYSTEM, STAGE, 0,
+			       "%d that looked after the box's files hang in the kernel already",
+			       DYING_MAX);
+	r = w ? 0 : start(in, KEEPER, err);
 	if (r < 0)
 		return r;
 	w = in->at[KEEPER];
@@ -445,15 +457,9 @@ int inside_keep(struct inside *in, const struct inside_request *q, struct pale_e
 	 * descriptor of its own: that could move anybody's processes there. */
 	if (q->op == INSIDE_BACK && in->config.cgroup)
 		w->grouped = cgroup_take_beside(in->config.cgroup, w->pid) == 0;
-	w->q = *q;
-	w->q.number = ++in->numbers;
-	r = fd_send_now(w->socket, &w->q, sizeof(w->q), NULL, 0);
-	if (r < 0) {
-		err_set(err, PALE_E_SYSTEM, STAGE, -r, "asking what looks after the box's files");
-		dismiss(w, NULL);
-		return -(int)err->code;
-	}
-	w->busy = true;
+	r = send_request(w, q, "asking what looks after the box's files", err);
+	if (r < 0)
+		return r;
 	time_keeper(w);
 	return 0;
 }

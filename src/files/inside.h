@@ -2,9 +2,10 @@
  * (inside_worker.h), asked over a socket. And of a session's: what an execution changes, by another
  * one, the keeper (keeper.h).
  *
- * In the supervisor, in its event loop; nothing here waits. There are two workers, each started
- * when it is first needed and ended when nobody has needed it for a while: one that reads, and one
- * that writes, which is in the box's control groups, so that what it writes counts as the box's. */
+ * In the supervisor, in its event loop; nothing here waits. There are two workers for the
+ * owner, each started when it is first needed and ended when nobody has needed it for a while: one
+ * that reads, and one that writes, which is in the box's control groups, so that what it writes
+ * counts as the box's. The keeper stays from the first time that there is something to keep. */
 #pragma once
 
 #include <event2/event.h>

@@ -1,6 +1,7 @@
 /* Trees that are hostile in names, shape and modes, and change meanwhile: see inside_tree.h. In the
  * workers in a running box. */
 #include "files/inside_tree.h"
+#include "files/walk.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -64,7 +65,7 @@ static int enter(int dir, const char *name, size_t depth, bool force)
 /* What is in it: 0 it is empty, 1 a directory was entered, or a negative errno. */
 static int empty_level(size_t depth, bool force, uint32_t *count)
 {
-	_Alignas(struct tree_dirent) static char raw[GETDENTS];
+	_Alignas(struct dirent_raw) static char raw[GETDENTS];
 	int fd = levels[depth].fd;
 
 	for (;;) {
@@ -78,7 +79,7 @@ static int empty_level(size_t depth, bool force, uint32_t *count)
 		if (n < 0)
 			return -errno;
 		for (long at = 0; at < n;) {
-			const struct tree_dirent *d = (const struct tree_dirent *)(raw + at);
+			const struct dirent_raw *d = (const struct dirent_raw *)(raw + at);
 			int r;
 
 			at += d->reclen;

@@ -13,15 +13,6 @@
 #define TREE_BENEATH \
 	(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV)
 
-/* What getdents64() gives. */
-struct tree_dirent {
-	uint64_t ino;
-	int64_t off;
-	uint16_t reclen;
-	uint8_t type;
-	char name[];
-};
-
 /* A descriptor or a negative errno. EAGAIN: the tree is being renamed, or a lease was broken, which
  * is not waited for. */
 int tree_open(int dir, const char *path, int flags, mode_t mode, uint64_t resolve) _must_check_;

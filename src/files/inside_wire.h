@@ -36,8 +36,8 @@ enum inside_flag {
 	INSIDE_PARENTS = 32,   /* MKDIR: what is missing on the way; and it may be there */
 	INSIDE_RECURSIVE = 64, /* REMOVE: a directory with all in it */
 	INSIDE_REPLACE = 128,  /* LINK: one that is there already */
-	INSIDE_SINCE = 512,    /* LOOK: since it was looked last, not since something was kept */
 	INSIDE_NOTHING = 256,  /* LOOK, BACK: when it would have been kept, nothing was there */
+	INSIDE_SINCE = 512,    /* LOOK: since it was looked last, not since something was kept */
 };
 
 struct inside_request {

@@ -31,6 +31,7 @@
 #include "files/inside_wire.h"
 #include "files/keeper.h"
 #include "files/worker.h"
+#include "files/walk.h"
 
 #define STAGE	 "files"
 #define LIST_US	 5000000
@@ -59,7 +60,7 @@ static struct inside_stat stat_of(const struct stat *st)
 		.gid = st->st_gid,
 		.links = st->st_nlink > UINT32_MAX ? UINT32_MAX : (uint32_t)st->st_nlink,
 		.size = (uint64_t)st->st_size,
-		.mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec,
+		.mtime_ns = clock_ns_of(&st->st_mtim),
 	};
 }
 
@@ -301,7 +302,7 @@ static bool take_name(const char *name, size_t max)
 
 static int read_names(int fd, const struct inside_request *q, bool *ret_more)
 {
-	_Alignas(struct tree_dirent) static char raw[GETDENTS];
+	_Alignas(struct dirent_raw) static char raw[GETDENTS];
 	uint64_t until = clock_mono_us() + LIST_US;
 
 	nheap = 0;
@@ -313,7 +314,7 @@ static int read_names(int fd, const struct inside_request *q, bool *ret_more)
 		if (n <= 0)
 			return n < 0 ? -errno : 0;
 		for (long at = 0; at < n;) {
-			const struct tree_dirent *d = (const struct tree_dirent *)(raw + at);
+			const struct dirent_raw *d = (const struct dirent_raw *)(raw + at);
 
 			at += d->reclen;
 			if (strcmp(d->name, ".") != 0 && strcmp(d->name, "..") != 0 &&
@@ -394,7 +395,7 @@ static int do_remove(struct inside_request *q, struct inside_answer *a)
 		return -errno;
 	a->st = stat_of(&st);
 	if (S_ISDIR(st.st_mode) && q->flags & INSIDE_RECURSIVE) {
-		int r = tree_remove(parent, name, 0, &a->count, &more);
+		int r = tree_remove(parent, name, false, &a->count, &more);
 
 		/* It was filled while it was emptied. */
 		a->more = more || (r == 0 && fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0);
@@ -500,7 +501,7 @@ static int limit_memory(void)
 static int keep_only(int *const *fds, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		int fd = **(fds + i);
+		int fd = *fds[i];
 
 		*fds[i] = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
 		if (fd >= 0 && *fds[i] < 0)

@@ -6,12 +6,15 @@
  * in the background, or the owner, may have changed them.
  *
  * In an overlay only the upper directory is looked at, which has what the box wrote; what a path
- * was before it was first written there lies under it, on the host. */
+ * was before it was first written there lies under it, on the host.
+ *
+ * Hostile: what the snapshots hold (keeper_snapshot.h). Requests are the supervisor's. */
 #include "files/keeper.h"
 
 #include <fcntl.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "files/inside_tree.h"
 #include "files/keeper_impl.h"
@@ -66,7 +69,7 @@ struct state keeper_state(const struct keeper_place *p, const struct snapshot *s
 	return (struct state){
 		.mode = st.st_mode,
 		.size = (uint64_t)st.st_size,
-		.mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
+		.mtime_ns = clock_ns_of(&st.st_mtim),
 	};
 }
 
@@ -74,7 +77,7 @@ struct state keeper_state(const struct keeper_place *p, const struct snapshot *s
  */
 
 /* Would somebody who looks at the box say so? */
-static bool differs(const struct change *c, const struct state *was, const struct state *is)
+static bool differs(const struct keeper_change *c, const struct state *was, const struct state *is)
 {
 	if ((was->mode ^ is->mode) & (S_IFMT | 07777))
 		return true;
@@ -90,7 +93,7 @@ static bool differs(const struct change *c, const struct state *was, const struc
 	return !content_is(&places[c->place], c->path, c->was->content);
 }
 
-static void tell_kind(struct change *c, const struct snapshot *now)
+static void tell_kind(struct keeper_change *c, const struct snapshot *now)
 {
 	const struct keeper_place *p = &places[c->place];
 	struct state was = keeper_state(p, &before, c->place, c->path, c->was),
@@ -131,15 +134,15 @@ static bool unchanged(const struct entry *was, const struct entry *is, const cha
 
 static int compare_changes(const void *a, const void *b)
 {
-	const struct change *x = a, *y = b;
+	const struct keeper_change *x = a, *y = b;
 
 	return x->place != y->place ? (x->place > y->place) - (x->place < y->place)
 				    : strcmp(x->path, y->path);
 }
 
-static int compare(const struct snapshot *now, struct change **ret, size_t *ret_n)
+static int compare(const struct snapshot *now, struct keeper_change **ret, size_t *ret_n)
 {
-	struct change *list = calloc(before.n + now->n + 1, sizeof(*list));
+	struct keeper_change *list = calloc(before.n + now->n + 1, sizeof(*list));
 	size_t n = 0;
 
 	if (!list)
@@ -152,7 +155,8 @@ static int compare(const struct snapshot *now, struct change **ret, size_t *ret_
 		/* Of what was there when nothing was the places themselves are not known. */
 		if (unchanged(was, is, path) || (!was && !*path))
 			continue;
-		list[n] = (struct change){.place = is->place, .path = path, .was = was, .is = is};
+		list[n] = (struct keeper_change){
+			.place = is->place, .path = path, .was = was, .is = is};
 		tell_kind(&list[n++], now);
 	}
 	for (size_t i = 0; i < before.n; i++) {
@@ -161,7 +165,7 @@ static int compare(const struct snapshot *now, struct change **ret, size_t *ret_
 
 		if (snapshot_find(now, was->place, path, strlen(path)))
 			continue;
-		list[n] = (struct change){.place = was->place, .path = path, .was = was};
+		list[n] = (struct keeper_change){.place = was->place, .path = path, .was = was};
 		if (!in_closed(now, was->place, path))
 			tell_kind(&list[n], now);
 		n++;
@@ -172,10 +176,11 @@ static int compare(const struct snapshot *now, struct change **ret, size_t *ret_
 	return 0;
 }
 
-static void list_changes(const struct change *list, size_t n, struct inside_answer *a, char *data)
+static void list_changes(const struct keeper_change *list, size_t n, struct inside_answer *a,
+			 char *data)
 {
 	for (size_t i = 0; i < n; i++) {
-		const struct change *c = &list[i];
+		const struct keeper_change *c = &list[i];
 		const char *top = places[c->place].path;
 		size_t top_len = strlen(top), len = strlen(c->path), slash = len > 0;
 		struct inside_change r = {
@@ -235,7 +240,7 @@ static bool is_partial(int why)
 
 static int look(const struct inside_request *q, struct inside_answer *a, char *data)
 {
-	struct change *list;
+	struct keeper_change *list;
 	size_t n;
 	int r;
 

@@ -7,7 +7,7 @@
  * In passes: directories are opened to their owner; what was not there is removed, which makes
  * room; what was there is made, parents first; at last directories get their modes and times back.
  *
- * The keeper ends after this: nothing is freed. */
+ * The keeper ends after this: what the items point to is not freed. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "files/inside_tree.h"
 #include "files/keeper_impl.h"
+#include "files/walk.h"
 
 #define BACK_US	  8000000
 #define FROZEN_US 3000000 /* longer than any step by itself */
@@ -26,10 +27,10 @@
 struct item {
 	unsigned place;
 	const char *path;
-	struct change *change; /* NULL: found on the way */
-	struct change *within; /* then: of the directory that it was found in */
-	bool deep;	       /* a directory of which all is to be compared */
-	bool is_dir;	       /* it was, and gets mode and time back */
+	struct keeper_change *change; /* NULL: found on the way */
+	struct keeper_change *within; /* then: of the directory that it was found in */
+	bool deep;		      /* a directory of which all is to be compared */
+	bool is_dir;		      /* it was, and gets mode and time back */
 	uint32_t mode;
 	int64_t mtime_ns;
 };
@@ -97,17 +98,6 @@ static int open_parent(const struct work *w, const struct item *i, const char **
 	}
 	return tree_open(p->write_fd, slash ? dir : ".", O_PATH | O_DIRECTORY | O_NOFOLLOW, 0,
 			 TREE_BENEATH);
-}
-
-static void times_of(int64_t mtime_ns, struct timespec t[static 2])
-{
-	t[0] = (struct timespec){.tv_nsec = UTIME_OMIT};
-	t[1] = (struct timespec){.tv_sec = (time_t)(mtime_ns / 1000000000),
-				 .tv_nsec = (long)(mtime_ns % 1000000000)};
-	if (t[1].tv_nsec < 0) {
-		t[1].tv_sec--;
-		t[1].tv_nsec += 1000000000;
-	}
 }
 
 /* By a descriptor, so that no link that takes its place is followed. Where it cannot be opened, or
@@ -227,7 +217,7 @@ static int bring_file(struct work *w, const struct item *i, int parent, const ch
 	r = c ? write_block(fd, c->data, c->len, 0) : copy_lower(w, i, fd, was->size);
 	if (r < 0)
 		return r;
-	times_of(was->mtime_ns, times);
+	clock_mtime_of(was->mtime_ns, times);
 	if (ftruncate(fd, (off_t)was->size) < 0 || fchmod(fd, was->mode & 07777) < 0 ||
 	    futimens(fd, times) < 0)
 		return -errno;
@@ -258,7 +248,7 @@ static int bring_link(struct work *w, const struct item *i, int parent, const ch
 	r = remove_it(parent, name);
 	if (r < 0)
 		return r;
-	times_of(was->mtime_ns, times);
+	clock_mtime_of(was->mtime_ns, times);
 	if (symlinkat(target, parent, name) < 0)
 		return -errno;
 	(void)!utimensat(parent, name, times, AT_SYMLINK_NOFOLLOW);
@@ -311,7 +301,7 @@ static char *join(const char *dir, const char *name)
 static int each_name(struct work *w, int top, const char *path, const struct item *dir,
 		     int (*fn)(struct work *w, int fd, const struct item *dir, const char *name))
 {
-	_Alignas(struct tree_dirent) char raw[8192];
+	_Alignas(struct dirent_raw) char raw[8192];
 	_cleanup_close_ int fd = tree_open(top, *path ? path : ".",
 					   O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, TREE_BENEATH);
 	int r = fd < 0 ? fd : 0;
@@ -324,7 +314,7 @@ static int each_name(struct work *w, int top, const char *path, const struct ite
 		if (n == 0)
 			break;
 		for (long at = 0; at < n && r == 0;) {
-			const struct tree_dirent *d = (const struct tree_dirent *)(raw + at);
+			const struct dirent_raw *d = (const struct dirent_raw *)(raw + at);
 
 			at += d->reclen;
 			if (strcmp(d->name, ".") != 0 && strcmp(d->name, "..") != 0)
@@ -444,7 +434,7 @@ static int bring(struct work *w, size_t at)
 
 static void failed(struct work *w, const struct item *i, int error)
 {
-	struct change *c = i->change ? i->change : i->within;
+	struct keeper_change *c = i->change ? i->change : i->within;
 
 	w->b->failed++;
 	if (c && !c->error)
@@ -455,7 +445,7 @@ static void failed(struct work *w, const struct item *i, int error)
  */
 
 /* A directory that is another, or cannot be looked into: all of it is compared. */
-static bool is_deep(const struct change *c)
+static bool is_deep(const struct keeper_change *c)
 {
 	return c->is && S_ISDIR(c->is->mode) &&
 	       (c->is->closed || (c->is->opaque && !(c->was && c->was->opaque)));
@@ -499,7 +489,7 @@ static int find_room(struct back *b)
 	int r = 0;
 
 	for (size_t k = 0; k < b->n && r == 0; k++) {
-		const struct change *c = &b->changes[k];
+		const struct keeper_change *c = &b->changes[k];
 		struct item i = {.place = c->place, .path = c->path};
 		struct state was = state_before(&w, &i);
 
@@ -582,7 +572,7 @@ static void close_directories(struct work *w)
 							  : 0;
 
 		/* Of those that are not the box's user's (/tmp) the time cannot be set. */
-		times_of(i->mtime_ns, times);
+		clock_mtime_of(i->mtime_ns, times);
 		if (r == 0)
 			(void)!utimensat(parent, name, times, AT_SYMLINK_NOFOLLOW);
 		else
@@ -608,7 +598,7 @@ int keeper_bring_back(struct back *b)
 		return refuse(b, -r);
 
 	for (size_t k = 0; k < b->n; k++) {
-		struct change *c = &b->changes[k];
+		struct keeper_change *c = &b->changes[k];
 		struct item i = {
 			.place = c->place, .path = c->path, .change = c, .deep = is_deep(c)};
 

@@ -4,7 +4,7 @@
 #include "files/keeper_snapshot.h"
 
 /* A path whose entries differ between two snapshots. */
-struct change {
+struct keeper_change {
 	unsigned place;
 	const char *path;	      /* of one of the snapshots */
 	const struct entry *was, *is; /* or NULL */
@@ -30,7 +30,7 @@ struct state keeper_state(const struct keeper_place *p, const struct snapshot *s
 struct back {
 	const struct keeper_place *places;
 	const struct snapshot *was, *is;
-	struct change *changes; /* in the order of their paths */
+	struct keeper_change *changes; /* in the order of their paths */
 	size_t n;
 	uint64_t room; /* bytes of memory for it */
 	uint32_t failed;

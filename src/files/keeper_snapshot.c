@@ -11,8 +11,10 @@
 #include <sys/xattr.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "files/inside_tree.h"
+#include "files/walk.h"
 
 #define GETDENTS 32768
 /* Coarser than the clock of any kernel that stamps files by its tick. */
@@ -104,7 +106,7 @@ static int add(struct snapshot *s, unsigned place, uint32_t dir, const char *nam
 	size_t name_len = strlen(name);
 	char *to;
 
-	if (s->n >= SNAPSHOT_ENTRIES)
+	if (s->n >= KEEPER_ENTRIES)
 		return -E2BIG;
 	if (s->n == s->cap && grow(s) < 0)
 		return -ENOMEM;
@@ -135,23 +137,18 @@ static int add(struct snapshot *s, unsigned place, uint32_t dir, const char *nam
 /* --- looking -----------------------------------------------------------------------------------
  */
 
-static int64_t ns_of(const struct timespec *t)
-{
-	return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
-}
-
-static struct entry entry_of(const struct stat *st, int64_t now_ns)
+static struct entry entry_of(const struct stat *st, int64_t now)
 {
 	struct entry e = {
 		.mode = st->st_mode,
 		.ino = st->st_ino,
 		.size = (uint64_t)st->st_size,
 		.memory = (uint64_t)st->st_blocks * 512,
-		.mtime_ns = ns_of(&st->st_mtim),
-		.ctime_ns = ns_of(&st->st_ctim),
+		.mtime_ns = clock_ns_of(&st->st_mtim),
+		.ctime_ns = clock_ns_of(&st->st_ctim),
 	};
 
-	e.racy = e.ctime_ns > now_ns - RACY_NS;
+	e.racy = e.ctime_ns > now - RACY_NS;
 	return e;
 }
 
@@ -160,7 +157,7 @@ static int64_t now_ns(void)
 	struct timespec t;
 
 	clock_gettime(CLOCK_REALTIME, &t);
-	return ns_of(&t);
+	return clock_ns_of(&t);
 }
 
 static int open_dir(const struct keeper_place *p, const char *path)
@@ -191,7 +188,7 @@ static void look_at(const struct keeper_place *p, int dir, const char *name, str
 /* What is in entry number i, a directory. */
 static int scan_dir(struct snapshot *s, const struct keeper_place *places, size_t i, int64_t now)
 {
-	_Alignas(struct tree_dirent) static char raw[GETDENTS];
+	_Alignas(struct dirent_raw) static char raw[GETDENTS];
 	const struct keeper_place *p = &places[s->entries[i].place];
 	_cleanup_close_ int fd = open_dir(p, snapshot_path(s, &s->entries[i]));
 	unsigned place = s->entries[i].place;
@@ -214,7 +211,7 @@ static int scan_dir(struct snapshot *s, const struct keeper_place *places, size_
 		if (n <= 0)
 			return n < 0 ? -errno : 0;
 		for (long at = 0; at < n;) {
-			const struct tree_dirent *d = (const struct tree_dirent *)(raw + at);
+			const struct dirent_raw *d = (const struct dirent_raw *)(raw + at);
 			struct entry e;
 			struct stat st;
 
@@ -317,8 +314,8 @@ static int read_file(const struct keeper_place *p, const char *path, struct entr
 	if (n < 0)
 		return (int)n;
 	/* Written to while it was read: what it was before is not to be had. */
-	if ((uint64_t)n != e->size || fstat(fd, &st) < 0 || ns_of(&st.st_mtim) != e->mtime_ns ||
-	    (uint64_t)st.st_size != e->size)
+	if ((uint64_t)n != e->size || fstat(fd, &st) < 0 ||
+	    clock_ns_of(&st.st_mtim) != e->mtime_ns || (uint64_t)st.st_size != e->size)
 		return -ESTALE;
 	return 0;
 }

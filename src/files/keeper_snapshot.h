@@ -11,9 +11,8 @@
 #include "base/buf.h"
 #include "files/keeper.h"
 
-#define SNAPSHOT_ENTRIES KEEPER_ENTRIES
-#define SNAPSHOT_NAMES	 (4u << 20) /* bytes of paths */
-#define SNAPSHOT_HOLES	 (1u << 20) /* bytes of files in which they have no memory */
+#define SNAPSHOT_NAMES (4u << 20) /* bytes of paths */
+#define SNAPSHOT_HOLES (1u << 20) /* bytes of files in which they have no memory */
 
 /* The content of a file, or the target of a link; shared by the snapshots in which it is the same.
  */

@@ -10,6 +10,7 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
 
@@ -42,11 +43,6 @@ enum change_type change_type_of(mode_t mode)
 			       : TYPE_OTHER;
 }
 
-static int64_t nanoseconds(struct timespec t)
-{
-	return (int64_t)((uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec);
-}
-
 void change_base_from_stat(struct change_base *b, const struct stat *st)
 {
 	*b = (struct change_base){
@@ -55,8 +51,8 @@ void change_base_from_stat(struct change_base *b, const struct stat *st)
 		.dev = st->st_dev,
 		.ino = st->st_ino,
 		.size = (uint64_t)st->st_size,
-		.mtime_ns = nanoseconds(st->st_mtim),
-		.ctime_ns = nanoseconds(st->st_ctim),
+		.mtime_ns = clock_ns_of(&st->st_mtim),
+		.ctime_ns = clock_ns_of(&st->st_ctim),
 	};
 }
 

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "files/copy.h"
 
@@ -121,18 +122,6 @@ static void owner_for(int parent, const char *name, uid_t *ret_uid, gid_t *ret_g
 	*ret_gid = st.st_gid;
 }
 
-void place_times(const struct change *c, struct timespec out[static 2])
-{
-	int64_t s = c->mtime_ns / 1000000000, ns = c->mtime_ns % 1000000000;
-
-	if (ns < 0) {
-		ns += 1000000000;
-		s--;
-	}
-	out[0] = (struct timespec){.tv_nsec = UTIME_OMIT};
-	out[1] = (struct timespec){.tv_sec = s, .tv_nsec = ns};
-}
-
 static int make_file(const struct place *p, const struct change *c, int parent,
 		     const char *temporary, const char *name, bool sync)
 {
@@ -154,7 +143,7 @@ static int make_file(const struct place *p, const struct change *c, int parent,
 	owner_for(parent, name, &uid, &gid);
 	if (uid != (uid_t)-1 && fchown(fd, uid, gid) < 0)
 		return -errno;
-	place_times(c, times);
+	clock_mtime_of(c->mtime_ns, times);
 	if (fchmod(fd, c->mode & 0777) < 0 || futimens(fd, times) < 0 || (sync && fsync(fd) < 0))
 		return -errno;
 	return 0;
@@ -171,7 +160,7 @@ static int make_symlink(const struct change *c, int parent, const char *temporar
 	owner_for(parent, name, &uid, &gid);
 	if (uid != (uid_t)-1 && fchownat(parent, temporary, uid, gid, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
-	place_times(c, times);
+	clock_mtime_of(c->mtime_ns, times);
 	return utimensat(parent, temporary, times, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
 }
 

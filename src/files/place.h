@@ -38,5 +38,3 @@ int place_settle(struct place *p) _must_check_;
 /* Undoes what the journal says that a killed apply was at. */
 int place_clean(struct place *p) _must_check_;
 void place_done(struct place *p);
-
-void place_times(const struct change *c, struct timespec out[static 2]);

@@ -9,14 +9,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-struct dirent_raw {
-	uint64_t ino;
-	int64_t off;
-	uint16_t reclen;
-	uint8_t type;
-	char name[];
-};
-
 static int compare_names(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);

@@ -16,6 +16,15 @@
 #define WALK_PATH_MAX  (WALK_DIR_MAX + 256) /* of any entry */
 #define WALK_NAMES_MAX ((size_t)1 << 30)
 
+/* What getdents64() gives. */
+struct dirent_raw {
+	uint64_t ino;
+	int64_t off;
+	uint16_t reclen;
+	uint8_t type;
+	char name[];
+};
+
 struct walk_level {
 	int fd;		  /* the directory itself */
 	int other;	  /* its counterpart in the second tree, or -1 */

@@ -25,17 +25,18 @@
 #define LINE_BYTES 8192
 #define LINE_S	   10 /* for a client to say what it wants */
 #define BUILDING   3  /* boxes at a time */
-#define WARM	   4  /* that have run something already: such a box takes more memory */
+#define WARM_BOXES 4  /* that have run something already: such a box takes more memory */
 #define FAILURES   8  /* boxes one after the other that do not get ready: the pool gives up */
 #define CALM_MS	   5  /* after a box was taken, if others are ready: its first code comes first */
 #define PAUSE_MS   50 /* after a box that did not, and that much more after each further one */
 
 enum slot_state { SLOT_NONE, SLOT_BUILDING, SLOT_READY };
+enum warmth { COLD, WARMING /* it was told to */, WARM };
 
 struct slot {
 	enum slot_state state;
-	bool warming, warm; /* has been told to, has done so */
-	int sock;	    /* to its supervisor */
+	enum warmth warmth;
+	int sock; /* to its supervisor */
 	pid_t pid;
 	char id[AUDIT_ID_SIZE];
 	uint64_t ready_us;
@@ -154,52 +155,41 @@ static size_t count(const struct pool *p, enum slot_state state)
 	return n;
 }
 
-/* The box that has waited longest. warm: of those that are. */
-static struct slot *oldest(struct pool *p, bool warm)
+/* The box that has waited longest, of those between these two. */
+static struct slot *oldest(struct pool *p, enum warmth least, enum warmth most)
 {
 	struct slot *found = NULL;
 
 	for (unsigned i = 0; i < p->req->size; i++) {
 		struct slot *s = &p->slots[i];
 
-		if (s->state == SLOT_READY && s->warm >= warm &&
+		if (s->state == SLOT_READY && s->warmth >= least && s->warmth <= most &&
 		    (!found || s->ready_us < found->ready_us))
 			found = s;
 	}
 	return found;
 }
 
-/* Those that will be taken next. */
-static void warm_up(struct pool *p)
+static unsigned count_warm(const struct pool *p, enum warmth least)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < p->req->size; i++)
-		n += p->slots[i].warming;
-	for (; n < WARM; n++) {
-		struct slot *found = NULL;
-
-		for (unsigned i = 0; i < p->req->size; i++) {
-			struct slot *s = &p->slots[i];
-
-			if (s->state == SLOT_READY && !s->warming &&
-			    (!found || s->ready_us < found->ready_us))
-				found = s;
-		}
-		if (!found)
-			return;
-		found->warming = true;
-		(void)!fd_send(found->sock, "", 1, NULL, 0);
-	}
+		n += p->slots[i].warmth >= least;
+	return n;
 }
 
-static size_t count_warm(const struct pool *p)
+/* Those that will be taken next. */
+static void warm_up(struct pool *p)
 {
-	size_t n = 0;
+	for (unsigned n = count_warm(p, WARMING); n < WARM_BOXES; n++) {
+		struct slot *found = oldest(p, COLD, COLD);
 
-	for (unsigned i = 0; i < p->req->size; i++)
-		n += p->slots[i].warm;
-	return n;
+		if (!found)
+			return;
+		found->warmth = WARMING;
+		(void)!fd_send(found->sock, "", 1, NULL, 0);
+	}
 }
 
 static int refill(struct pool *p, struct pale_err *err)
@@ -230,7 +220,7 @@ static void hear_box(struct pool *p, struct slot *slot)
 		return;
 	}
 	if (n == (ssize_t)sizeof(w) && w.warm && slot->state == SLOT_READY) {
-		slot->warm = true;
+		slot->warmth = WARM;
 		return;
 	}
 	/* Its box failed, or ended while nobody had it. */
@@ -272,7 +262,7 @@ static bool hand_over(struct pool *p, struct client *c)
 {
 	struct slot *slot;
 
-	while ((slot = oldest(p, true)) || (slot = oldest(p, false))) {
+	while ((slot = oldest(p, WARM, WARM)) || (slot = oldest(p, COLD, WARM))) {
 		int r = fd_send_now(slot->sock, "", 1, &c->fd, 1);
 
 		/* From now on it is not ours, also if it died. */
@@ -293,7 +283,7 @@ static json_t *show(const struct pool *p)
 {
 	return json_pack("{s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:i, s:b, s:s?}", "key", p->req->key,
 			 "policy", p->req->name, "size", (int)p->req->size, "ready",
-			 (json_int_t)count(p, SLOT_READY), "warm", (json_int_t)count_warm(p),
+			 (json_int_t)count(p, SLOT_READY), "warm", (json_int_t)count_warm(p, WARM),
 			 "building", (json_int_t)count(p, SLOT_BUILDING), "claimed",
 			 (json_int_t)p->claimed, "pid", (int)getpid(), "forks",
 			 p->zygotes.now != NULL, "no_forks",
@@ -431,7 +421,8 @@ static int run(struct pool *p, struct pale_err *err)
 		turn(p);
 		warm_up(p);
 		if (!p->told && count(p, SLOT_READY) == p->req->size &&
-		    count_warm(p) >= (p->req->size < WARM ? p->req->size : WARM)) {
+		    count_warm(p, WARM) >=
+			    (p->req->size < WARM_BOXES ? p->req->size : WARM_BOXES)) {
 			p->told = true;
 			p->req->ready(p->req->arg);
 		}

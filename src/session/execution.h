@@ -14,6 +14,7 @@
 enum execution_state { EXECUTION_QUEUED, EXECUTION_RUNNING, EXECUTION_DONE };
 enum execution_stream { EXECUTION_STDOUT, EXECUTION_STDERR };
 
+#define SESSION_WHY	    160		/* bytes of a reason that is told */
 #define EXECUTION_SHOWN_MAX (32u << 20) /* bytes that are kept of what it displays */
 
 struct execution_item;
@@ -24,14 +25,14 @@ struct execution {
 	enum execution_state state;
 	char *code; /* until it has ended; then its first line */
 	size_t code_len;
-	uint64_t timeout_ms;  /* 0: none */
-	bool rollback;	      /* wanted */
-	bool armed;	      /* the state before it can come back */
-	int32_t pid;	      /* in the box: leader of its process group; 0: not started */
-	char why[160];	      /* not armed, although wanted */
-	bool kept;	      /* so can the files */
-	char why_files[160];  /* not kept, although wanted */
-	uint64_t files_bytes; /* what the list of those that it changed takes */
+	uint64_t timeout_ms;	     /* 0: none */
+	bool rollback;		     /* wanted */
+	bool armed;		     /* the state before it can come back */
+	int32_t pid;		     /* in the box: leader of its process group; 0: not started */
+	char why[SESSION_WHY];	     /* not armed, although wanted */
+	bool kept;		     /* so can the files */
+	char why_files[SESSION_WHY]; /* not kept, although wanted */
+	uint64_t files_bytes;	     /* what the list of those that it changed takes */
 	uint64_t queued_us, started_us, ended_us, cpu_us; /* cpu_us: at the start, then used */
 
 	TAILQ_HEAD(execution_items, execution_item) items;

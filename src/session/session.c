@@ -122,7 +122,7 @@ static void add_note(struct session *s, struct execution *x, const char *text, s
 void session_start_next(struct session *s)
 {
 	struct execution *x;
-	char why[160] = "";
+	char why[SESSION_WHY] = "";
 	bool kept = false;
 
 	if (!s->ready || s->running || s->request || s->dead || s->frozen || s->signals ||

@@ -33,7 +33,7 @@ struct session_ops {
 	int (*freeze)(void *arg, bool freeze, struct pale_err *err);
 	bool (*stands)(void *arg);
 	/* An execution begins; rollback: its files are to be kept. 0, with whether they are, and
-	 * else why not (ret_why: 160 bytes); or SESSION_LATER: session_begun() comes. */
+	 * else why not (ret_why: SESSION_WHY bytes); or SESSION_LATER: session_begun() comes. */
 	int (*begin)(void *arg, bool rollback, bool *ret_kept, char *ret_why);
 	/* It has ended: adds to its result what was attempted, and which files it changed. back:
 	 * and brings these back. 0, or SESSION_LATER: session_settled() comes, with the latter. */

@@ -53,7 +53,7 @@ struct session {
 	uint32_t undoable; /* the execution that can be undone, or 0 */
 	uint32_t ended_id; /* the last one that ended its interpreter, until a fresh one is there */
 	char note[200];	   /* for the next execution */
-	char not_armed[160]; /* why the last one could not be taken back */
+	char not_armed[SESSION_WHY]; /* why the last one could not be taken back */
 	uint64_t made_us, used_us, cpu_seen_us;
 
 	/* freeze.c */

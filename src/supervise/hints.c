@@ -29,7 +29,6 @@ void hints_add(struct hints_tail *t, const char *data, size_t len)
 	t->len += len;
 }
 
-/* In the order of enum limit. */
 static const struct {
 	const char *rule, *text;
 } of_limits[LIMIT_COUNT] = {
@@ -47,40 +46,39 @@ static const struct {
 			  "no more output: --set limits.output_total=SIZE allows more"},
 };
 
+static const char open_files[] =
+	"no more open files of one process: --set limits.open_files=NUMBER allows more";
+static const char read_only[] = "/usr, /etc and what --ro shows are read-only: write to HOME or "
+				"/tmp; --overlay DIR makes a "
+				"directory writable for review, --rw DIR one that is copied back";
+
 /* What programs say when the kernel refused them, in the words of the C library, of errno, and of
  * interpreters. */
 static const struct {
 	const char *sign;
 	int limit; /* enum limit; -1: the rule and text below */
 	const char *rule, *text;
+	bool at_limit; /* others say that, too: only where as many processes were there */
 } signs[] = {
-	{"MemoryError", LIMIT_MEMORY, NULL, NULL},
-	{"Cannot allocate memory", LIMIT_MEMORY, NULL, NULL},
-	{"std::bad_alloc", LIMIT_MEMORY, NULL, NULL},
-	{"heap out of memory", LIMIT_MEMORY, NULL, NULL},
-	{"ENOMEM", LIMIT_MEMORY, NULL, NULL},
-	{"can't start new thread", LIMIT_PROCESSES, NULL, NULL},
-	{"_fork_exec(", LIMIT_PROCESSES, NULL, NULL},
-	{"annot fork", LIMIT_PROCESSES, NULL, NULL},
-	{"fork: retry", LIMIT_PROCESSES, NULL, NULL},
-	{"spawn EAGAIN", LIMIT_PROCESSES, NULL, NULL},
-	{"Resource temporarily unavailable", LIMIT_PROCESSES, NULL, NULL},
-	{"EAGAIN", LIMIT_PROCESSES, NULL, NULL},
-	{"File too large", LIMIT_FILE_SIZE, NULL, NULL},
-	{"File size limit exceeded", LIMIT_FILE_SIZE, NULL, NULL},
-	{"EFBIG", LIMIT_FILE_SIZE, NULL, NULL},
-	{"Too many open files", -1, "limits.open_files",
-	 "no more open files of one process: --set limits.open_files=NUMBER allows more"},
-	{"EMFILE", -1, "limits.open_files",
-	 "no more open files of one process: --set limits.open_files=NUMBER allows more"},
-	{"Read-only file system", -1, "files",
-	 "/usr, /etc and what --ro shows are read-only: write to HOME or /tmp; --overlay DIR makes "
-	 "a "
-	 "directory writable for review, --rw DIR one that is copied back"},
-	{"EROFS", -1, "files",
-	 "/usr, /etc and what --ro shows are read-only: write to HOME or /tmp; --overlay DIR makes "
-	 "a "
-	 "directory writable for review, --rw DIR one that is copied back"},
+	{"MemoryError", LIMIT_MEMORY},
+	{"Cannot allocate memory", LIMIT_MEMORY},
+	{"std::bad_alloc", LIMIT_MEMORY},
+	{"heap out of memory", LIMIT_MEMORY},
+	{"ENOMEM", LIMIT_MEMORY},
+	{"can't start new thread", LIMIT_PROCESSES},
+	{"_fork_exec(", LIMIT_PROCESSES},
+	{"annot fork", LIMIT_PROCESSES},
+	{"fork: retry", LIMIT_PROCESSES},
+	{"spawn EAGAIN", LIMIT_PROCESSES},
+	{"Resource temporarily unavailable", LIMIT_PROCESSES, .at_limit = true},
+	{"EAGAIN", LIMIT_PROCESSES, .at_limit = true},
+	{"File too large", LIMIT_FILE_SIZE},
+	{"File size limit exceeded", LIMIT_FILE_SIZE},
+	{"EFBIG", LIMIT_FILE_SIZE},
+	{"Too many open files", -1, "limits.open_files", open_files},
+	{"EMFILE", -1, "limits.open_files", open_files},
+	{"Read-only file system", -1, "files", read_only},
+	{"EROFS", -1, "files", read_only},
 };
 
 static const char *find(const struct hints_tail *t, const char *sign)
@@ -232,14 +230,15 @@ json_t *hints_make(const struct result *r, const struct plan *plan, const struct
 			add(a, of_limits[i].rule, of_limits[i].text);
 	if (r->outcome != OUTCOME_EXIT || r->status == 0)
 		return a;
-	for (size_t i = 0; i < ARRAY_SIZE(signs); i++)
-		/* "Try again" is what a socket says, too. */
-		if (find(t, signs[i].sign) &&
-		    ((strncmp(signs[i].sign, "Resource", 8) != 0 &&
-		      strcmp(signs[i].sign, "EAGAIN") != 0) ||
-		     r->processes_peak == 0 || r->processes_peak + 2 >= plan->limits.processes))
-			add(a, signs[i].limit < 0 ? signs[i].rule : of_limits[signs[i].limit].rule,
-			    signs[i].limit < 0 ? signs[i].text : of_limits[signs[i].limit].text);
+	for (size_t i = 0; i < ARRAY_SIZE(signs); i++) {
+		int limit = signs[i].limit;
+
+		if (!find(t, signs[i].sign) || (signs[i].at_limit && r->processes_peak &&
+						r->processes_peak + 2 < plan->limits.processes))
+			continue;
+		add(a, limit < 0 ? signs[i].rule : of_limits[limit].rule,
+		    limit < 0 ? signs[i].text : of_limits[limit].text);
+	}
 	add_missing(a, plan, t);
 	add_call(a, r, plan);
 	return a;

@@ -13,7 +13,6 @@
 #define KEEP_BYTES  (64u << 20) /* of contents, at most */
 #define KEEP_PART   4		/* of the box's memory as much, at most */
 #define KEEP_ANYWAY (8u << 20)	/* so little in the box is kept without a look at its memory */
-#define WHY_MAX	    SESSION_WHY
 
 /* --- is there anything? ------------------------------------------------------------------------
  */
@@ -73,31 +72,34 @@ static void say_why(uint32_t error, char *ret)
 
 	switch (error) {
 	case E2BIG:
-		snprintf(ret, WHY_MAX, "there are more than %d files in the box's writable places",
+		snprintf(ret, SESSION_WHY,
+			 "there are more than %d files in the box's writable places",
 			 KEEPER_ENTRIES);
 		break;
 	case EFBIG:
-		snprintf(ret, WHY_MAX,
+		snprintf(ret, SESSION_WHY,
 			 "the files in the box's writable places are larger than what is kept (64 "
 			 "MiB, a quarter of its memory, half of what is left; of holes 1 MiB)");
 		break;
 	case ENOSPC:
-		snprintf(ret, WHY_MAX,
+		snprintf(ret, SESSION_WHY,
 			 "what is to come back takes more memory than the box has left");
 		break;
 	case EACCES:
 	case EPERM:
-		snprintf(ret, WHY_MAX,
+		snprintf(ret, SESSION_WHY,
 			 "something in the box's writable places cannot be read: its mode forbids "
 			 "it");
 		break;
-	case ENAMETOOLONG: snprintf(ret, WHY_MAX, "the box's directories are too deep"); break;
+	case ENAMETOOLONG: snprintf(ret, SESSION_WHY, "the box's directories are too deep"); break;
 	case ESTALE:
-	case ENOENT: snprintf(ret, WHY_MAX, "files were changed while they were kept"); break;
-	case ECANCELED: snprintf(ret, WHY_MAX, "it ran without rollback"); break;
-	case ENODATA: snprintf(ret, WHY_MAX, "what was there before is not known any more"); break;
+	case ENOENT: snprintf(ret, SESSION_WHY, "files were changed while they were kept"); break;
+	case ECANCELED: snprintf(ret, SESSION_WHY, "it ran without rollback"); break;
+	case ENODATA:
+		snprintf(ret, SESSION_WHY, "what was there before is not known any more");
+		break;
 	default:
-		snprintf(ret, WHY_MAX, "looking at the box's files failed: %s",
+		snprintf(ret, SESSION_WHY, "looking at the box's files failed: %s",
 			 strerrordesc_np((int)error)
 				 ? strerrordesc_np((int)error)
 				 : (snprintf(text, sizeof(text), "error %u", error), text));
@@ -135,7 +137,7 @@ int session_files_begin(struct run *run, bool rollback, bool *ret_kept, char *re
 	*ret_kept = false;
 	/* Files go back together with variables, or not at all. */
 	if (!holds)
-		snprintf(ret_why, WHY_MAX, "this kernel cannot go back");
+		snprintf(ret_why, SESSION_WHY, "this kernel cannot go back");
 	rollback &= holds;
 	f->waiting = 0;
 	f->nothing = !run->inside || (!inside_keeps(run->inside) && nothing_there(run));
@@ -155,7 +157,7 @@ int session_files_begin(struct run *run, bool rollback, bool *ret_kept, char *re
 	if (ask(run, INSIDE_KEEP, 0, &err) == 0)
 		return SESSION_LATER;
 	snprintf(f->why, sizeof(f->why), "%.150s", err.message);
-	snprintf(ret_why, WHY_MAX, "%s", f->why);
+	snprintf(ret_why, SESSION_WHY, "%s", f->why);
 	return 0;
 }
 
@@ -266,7 +268,7 @@ json_t *session_files_result(const struct inside_request *q, const struct inside
 {
 	bool back = q->op == INSIDE_BACK;
 	json_t *o = json_object(), *list;
-	char why[WHY_MAX] = "";
+	char why[SESSION_WHY] = "";
 
 	if (err)
 		snprintf(why, sizeof(why), "%.150s", err->message);

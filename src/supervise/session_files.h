@@ -11,8 +11,7 @@
 
 #include "base/err.h"
 #include "files/inside_wire.h"
-
-#define SESSION_WHY 160
+#include "session/execution.h"
 
 struct run;
 

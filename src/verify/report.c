@@ -162,12 +162,12 @@ static void print_attack(const struct look *l, json_t *a)
 		text(a, "attack"));
 	wrap_print(l->out, text(a, "gain"), 37, 100);
 	if (*text(a, "detail") || logged || *text(a, "lowered"))
-		fprintf(l->out, "%37s%s%s%s%s%s%s%s\n", "", l->dim, text(a, "detail"),
+		fprintf(l->out, "%37s%s%s%s%s%s%s\n", "", l->dim, text(a, "detail"),
 			*text(a, "lowered") ? "; in a box with " : "", text(a, "lowered"),
 			json_is_true(logged)	? "; in the log"
 			: json_is_false(logged) ? "; NOT IN THE LOG"
 						: "",
-			l->off, "");
+			l->off);
 }
 
 static void print_names(const struct look *l, json_t *promise, const char *key, const char *label,

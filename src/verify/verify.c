@@ -94,13 +94,22 @@ static int find_promises(struct verifying *v, struct pale_err *err)
 	return r;
 }
 
-/* "a,b,c" */
+/* The length of the first name of "a,b,c", and what comes behind it. */
+static size_t first_name(const char *list, const char **ret_rest)
+{
+	size_t len = strcspn(list, ",");
+
+	*ret_rest = list + len + (list[len] == ',');
+	return len;
+}
+
 static bool in_list(const char *list, const char *name)
 {
-	size_t len = strlen(name);
+	const char *rest;
 
-	for (; *list; list += strcspn(list, ","), list += *list == ',')
-		if (strcspn(list, ",") == len && strncmp(list, name, len) == 0)
+	for (; *list; list = rest)
+		if (first_name(list, &rest) == strlen(name) &&
+		    strncmp(list, name, strlen(name)) == 0)
 			return true;
 	return false;
 }
@@ -202,7 +211,7 @@ static int start_host(struct verifying *v, struct pale_err *err)
 /* An axis or an attack that there is not would hold for ever. */
 static int check_options(const struct verifying *v, struct pale_err *err)
 {
-	const char *list = v->options.attacks;
+	const char *list = v->options.attacks, *rest;
 	bool axis = false;
 
 	for (size_t i = 0; i < v->corpus.n; i++)
@@ -211,13 +220,15 @@ static int check_options(const struct verifying *v, struct pale_err *err)
 		return err_set(err, PALE_E_USAGE, STAGE, 0,
 			       "there is no axis %s: files, network, kernel, resources",
 			       QUOTED(v->options.axis));
-	for (; list && *list; list += strcspn(list, ","), list += *list == ',') {
-		char name[64];
+	for (; list && *list; list = rest) {
+		size_t len = first_name(list, &rest);
 		bool found = false;
+		char name[64];
 
-		snprintf(name, sizeof(name), "%.*s", (int)strcspn(list, ","), list);
 		for (size_t i = 0; i < v->corpus.n; i++)
-			found |= strcmp(name, v->corpus.list[i].name) == 0;
+			found |= strlen(v->corpus.list[i].name) == len &&
+				 strncmp(list, v->corpus.list[i].name, len) == 0;
+		snprintf(name, sizeof(name), "%.*s", (int)len, list);
 		if (!found)
 			return err_set(err, PALE_E_USAGE, STAGE, 0,
 				       "there is no attack %s: pale verify --list has them",

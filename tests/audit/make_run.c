@@ -57,7 +57,7 @@ int main(int argc, char **argv)
 	}
 	add("supervise", "box.end",
 	    json_pack("{s:s, s:i, s:{s:i}}", "outcome", "exit", "status",
-		      argc > 2 ? atoi(argv[2]) : 0, "usage", "wall_ms", 1234));
+		      argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0, "usage", "wall_ms", 1234));
 	audit_free(a);
 	return 0;
 }

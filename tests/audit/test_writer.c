@@ -123,7 +123,7 @@ static void test_run(void **state)
 	struct stat st;
 
 	(void)state;
-	strcpy(id, audit_id(a));
+	memcpy(id, audit_id(a), strlen(audit_id(a)) + 1);
 	assert_true(ulid_valid(id));
 	assert_int_equal(fstat(audit_dir_fd(a), &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0700);
@@ -179,7 +179,7 @@ static void test_large(void **state)
 	struct pale_err err;
 
 	(void)state;
-	strcpy(id, audit_id(a));
+	memcpy(id, audit_id(a), strlen(audit_id(a)) + 1);
 	memset(text, 'x', big);
 	/* The code is kept whole or nothing runs; an event is cut and says so. */
 	assert_int_equal(audit_append(a, "supervise", "box.start",
@@ -309,7 +309,7 @@ static int full_disk_child(const char *path)
 	if (audit_create(&a, &err) < 0 ||
 	    audit_append(a, "supervise", "box.start", json_object(), &err) < 0)
 		return 1;
-	strcpy(id, audit_id(a));
+	memcpy(id, audit_id(a), strlen(audit_id(a)) + 1);
 	memset(text, 'x', sizeof(text) - 1);
 	do
 		r = audit_append(a, "supervise", "usage", json_pack("{s:s}", "x", text), &err);
@@ -462,7 +462,7 @@ static void test_torn(void **state)
 	struct pale_err err;
 
 	(void)state;
-	strcpy(id, audit_id(a));
+	memcpy(id, audit_id(a), strlen(audit_id(a)) + 1);
 	append(a, "box.start", json_object());
 	audit_free(a);
 	snprintf(path, sizeof(path), "%s/runs/%s/audit.jsonl", root, id);
@@ -485,7 +485,7 @@ static void test_file_limit(void **state)
 	struct rlimit old, small;
 
 	(void)state;
-	strcpy(id, audit_id(a));
+	memcpy(id, audit_id(a), strlen(audit_id(a)) + 1);
 	append(a, "box.start", json_object());
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	small = (struct rlimit){1000, old.rlim_max};
@@ -515,7 +515,7 @@ static void test_many_writers(void **state)
 			struct audit *a = create();
 			char id[AUDIT_ID_SIZE];
 
-			strcpy(id, audit_id(a));
+			memcpy(id, audit_id(a), strlen(audit_id(a)) + 1);
 			append(a, "box.start", json_object());
 			for (int k = 0; k < 50; k++)
 				append(a, "usage", json_pack("{s:i}", "wall_ms", k));

@@ -142,12 +142,14 @@ check() {
 	python3 "$top/tests/check/summary.py" --passed "$checks_passed" "${failed[@]}" "${again[@]}" "${logs[@]}"
 }
 
-# What a run of the tests must not leave on the machine: mounts, control groups, processes, files.
+# What a run of the tests must not leave on the machine: mounts, control groups, processes, runtime
+# directories, files.
 traces() {
 	{
 		grep -E '[/ ]pale[-/]' /proc/self/mounts
 		find /sys/fs/cgroup -maxdepth 6 -type d -name 'pale-*' 2>/dev/null
 		pgrep -u "$check_user" -a . 2>/dev/null
+		find /run/pale -mindepth 1 -maxdepth 1 ! -name uids 2>/dev/null
 		find /tmp /var/tmp /dev/shm -maxdepth 1 \( -name 'pale*' -o -user "$check_user" ! -name 'hsperfdata_*' \) 2>/dev/null
 	} | sort
 }

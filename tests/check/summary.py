@@ -25,11 +25,10 @@ class Count:
         self.unstable = []
 
 
-def bad(test):
-    """Whether it failed, by itself or in what it printed."""
+def counted(test):
     count = Count()
     add_test(count, "", test, quiet=True)
-    return bool(count.failed)
+    return count
 
 
 def read(path):
@@ -121,12 +120,15 @@ def main():
     parser.add_argument("logs", nargs="*", help="NAME=FILE: Meson's testlog.json")
     args = parser.parse_args()
     if args.names:
-        print("\n".join(test["name"].rpartition(" / ")[2] for test in read(args.names) if bad(test)))
+        print("\n".join(test["name"].rpartition(" / ")[2] for test in read(args.names) if counted(test).failed))
         return 0
     again = {}
     for log in args.again:
         where, path = log.split("=", 1)
-        again.update({(where, test["name"]): test for test in read(path)})
+        try:
+            again.update({(where, test["name"]): test for test in read(path)})
+        except (OSError, ValueError):
+            pass  # then the first time counts
     count = Count()
     count.passed = args.passed
     count.failed = [(name, "") for name in args.failed]
@@ -142,12 +144,13 @@ def main():
             count.failed.append((where, "no test ran"))
         for test in tests:
             second = again.get((where, test["name"]))
-            if second:
-                if not bad(second):
-                    first = Count()
-                    add_test(first, where, test)
-                    count.unstable += first.failed
-            add_test(count, where, second or test)
+            result = counted(second) if second else Count()
+            # What is skipped the second time has shown nothing.
+            if result.passed and not result.failed:
+                first = Count()
+                add_test(first, where, test)
+                count.unstable += first.failed
+            add_test(count, where, second if result.passed or result.failed else test)
     for what, places in together(count.skipped):
         print(f"SKIPPED {what} ({places})")
     for title, reason in count.unstable:

@@ -98,7 +98,7 @@ static bool connects(const struct sockaddr *to, socklen_t len)
 static void try_network(const char *port, const char *name)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET,
-				 .sin_port = htons((unsigned short)atoi(port)),
+				 .sin_port = htons((unsigned short)strtol(port, NULL, 10)),
 				 .sin_addr = {htonl(INADDR_LOOPBACK)}};
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
 

@@ -1,12 +1,16 @@
 /* Runs a command and lets system calls of it fail, as a kernel that is out of something, or an
  * older one, would. Follows all its processes with ptrace, until they become what runs in the box.
  *
- * usage: inject [-r REPORT] [-u NAME] [-p PROCESS -n N [-e ERRNO]] [-m CALL[:ERRNO[:TEXT]]]...
- * COMMAND... -p, -n: the Nth call of the PROCESSth process (0: the command, then by the order of
- * their making) -e      with this error; default: one that the call can have -m      each call of
- * that name: by default ENOSYS; TEXT: only if its first or second argument is a text that begins
- * so, or, with =NUMBER or =I=NUMBER, if argument I (0) is NUMBER; &NUMBER: has those bits -u from
- * the exec of a program of this name on, a process is left alone (the box's command)
+ * usage: inject [-r REPORT] [-u NAME] [-p PROCESS -n N] [-m CALL[:ERRNO[:TEXT]]]... COMMAND...
+ *
+ * -p, -n: the Nth call of the PROCESSth process (0: the command, then by the order of their making)
+ * fails, with an error that the call can have.
+ *
+ * -m: each call of that name fails, by default with ENOSYS. TEXT: only if its first or second
+ * argument is a text that begins so; or, with =NUMBER or =I=NUMBER, if argument I (0) is NUMBER;
+ * &NUMBER: has those bits.
+ *
+ * -u: from the exec of a program of this name on a process is left alone (the box's command).
  *
  * The report has a line "process K calls N" for each, "failed ..." for what was let fail, and "left
  * PID" for each process that has not ended a while after the command has. Exit status: the
@@ -60,7 +64,6 @@ static unsigned nprocesses;
 static struct mask masks[MASKS];
 static unsigned nmasks;
 static long fail_process = -1, fail_call = -1;
-static int fail_error;
 static const char *until;
 static FILE *report;
 
@@ -325,8 +328,6 @@ static void at_call(struct process *p)
 			p->error = masks[i].error;
 	if ((long)p->index == fail_process && p->calls == fail_call) {
 		p->error = error_of((int)info.entry.nr);
-		if (p->error && fail_error)
-			p->error = fail_error;
 	}
 	if (!p->error)
 		return;
@@ -426,17 +427,15 @@ int main(int argc, char **argv)
 	long until_ms = 0;
 	pid_t first, pid;
 
-	while ((c = getopt(argc, argv, "+r:u:p:n:e:m:")) != -1) {
+	while ((c = getopt(argc, argv, "+r:u:p:n:m:")) != -1) {
 		if (c == 'r')
 			report = fopen(optarg, "we");
 		else if (c == 'u')
 			until = optarg;
 		else if (c == 'p')
-			fail_process = atol(optarg);
+			fail_process = strtol(optarg, NULL, 10);
 		else if (c == 'n')
-			fail_call = atol(optarg);
-		else if (c == 'e')
-			fail_error = error_by_name(optarg);
+			fail_call = strtol(optarg, NULL, 10);
 		else if (c == 'm')
 			add_mask(optarg);
 		else

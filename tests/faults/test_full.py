@@ -15,7 +15,7 @@ normal = normal_box()
 NETWORK = ["--allow", "example.com"]
 
 
-def fine_or_refused(what, runs):
+def fine_or_refused(what, runs, normal=normal):
     """Each run keeps the promise, and both ends were met: some are refused, and the last has what it needs."""
     wrong, refused, last = [], 0, None
     for how, last in runs:
@@ -27,8 +27,7 @@ def fine_or_refused(what, runs):
     check(f"{what}: the last had what it needs", last.status == 0, last)
 
 
-def log_of(r):
-    """The newest log's text."""
+def newest_log():
     return open(max(glob.glob(os.path.join(state, "runs", "*", "audit.jsonl"))), encoding="utf-8").read()
 
 
@@ -80,8 +79,10 @@ def test_memory():
         resource.RLIMIT_AS, [m << 17 for m in range(50, 80, 1 if ALL else 2)] + [1 << 32])
         if (r.status != -signal.SIGSEGV or r.said) and not (r.status == 127 and r.said.startswith("Fatal glibc error"))])
     nothing_left("no address space")
-    if not root or not os.path.isdir("/sys/fs/cgroup/memory"):
-        return None
+    if not root:
+        return skip("no memory for the supervisor", "it takes root", "root")
+    if not os.path.isdir("/sys/fs/cgroup/memory"):
+        return skip("no memory for the supervisor", "no memory controller of version 1")
     group = f"/sys/fs/cgroup/memory/pale-faults-{os.getpid()}"
 
     def in_group():
@@ -133,7 +134,7 @@ class Disk:
 @case
 def test_log_disk():
     if not root:
-        return skip("full disks", "it takes root to mount small ones")
+        return skip("a full disk for the log", "it takes root to mount a small one", "root")
 
     def sizes():
         for kib in [*range(0, 72, 4 if ALL else 12), 4096]:
@@ -162,17 +163,14 @@ def test_log_disk():
 def test_runtime_disk():
     """Where the control socket of a box with a network goes."""
     if not root:
-        return None
+        return skip("a full runtime directory", "it takes root to mount a small one", "root")
     other = same(Faulty(None, NETWORK).out)
 
     def inodes():
         for n in [1, 2, 3, 4, 5, 512]:
             mounted = ["unshare", "-m", "sh", "-c", f'mount -t tmpfs -o mode=755,nr_inodes={n} none /run && exec "$@"', "sh"]
             yield f"{n} inodes", Faulty(None, NETWORK, before=mounted)
-    global normal
-    normal, before = other, normal
-    fine_or_refused("a full runtime directory", inodes())
-    normal = before
+    fine_or_refused("a full runtime directory", inodes(), other)
     nothing_left("a full runtime directory")
 
 
@@ -180,14 +178,14 @@ def test_runtime_disk():
 def test_output_disk():
     """What is collected finds no room: the command's success is none, and what was there stays."""
     if not root:
-        return None
+        return skip("a full directory for outputs", "it takes root to mount a small one", "root")
     with Disk("out", "size=64k") as path:
         with open(os.path.join(path, "old"), "w") as f:
             f.write("kept")
         write = ["sh", "-c", "head -c 500000 /dev/zero >/out/new; echo changed >/out/old; echo written"]
         r = Faulty(None, ["--rw", f"{path}:/out:1MiB"], ["--", *write])
         check("a full directory for outputs: the run says so, and does not end with 0",
-              r.status == 125 and r.out == "written\n" and "No space left" in r.said + log_of(r), r)
+              r.status == 125 and r.out == "written\n" and "No space left" in r.said + newest_log(), r)
         left = sorted(os.listdir(path))
         check("and nothing half is there", left in (["old"], ["new", "old"]) and (
             "new" not in left or os.path.getsize(os.path.join(path, "new")) == 500000), left)

@@ -5,15 +5,11 @@ usage: test_share.py PALE PALE-BOX
 """
 import json, os, shutil, subprocess, sys, tempfile, time
 
+sys.dont_write_bytecode = True
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'egress'))
+from tap import *  # noqa: E402, F401, F403
+
 PALE = os.path.abspath(sys.argv[1])
-number = 0
-
-
-def check(what, ok, detail=''):
-    global number
-    number += 1
-    print(f"{'ok' if ok else 'not ok'} {number} - {what}" + ('' if ok else f'\n# {detail!r}'))
-    sys.stdout.flush()
 
 
 def weight_of(pid):
@@ -59,8 +55,7 @@ try:
     inside = child_of(box.pid)
     seen = weight_of(inside)
     if seen is None:
-        print('ok 1 - the weight of a box # SKIP no control group of its own for processors here')
-        number = 1
+        skip('the weight of a box', 'no control group of its own for processors here', 'cgroup')
     else:
         check('a box begins as any other group', seen[0] == seen[1], seen)
         time.sleep(0.7)
@@ -88,4 +83,4 @@ finally:
     box.stdin.close()
     box.wait(30)
     shutil.rmtree(state, ignore_errors=True)
-print(f'1..{number}')
+done()

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """kernel.speculation, kernel.l1d_flush and kernel.core_scheduling on whatever host this is: a box has what
 its policy asks for and cannot get out of it; without the key it is as the host; what the host cannot do
-stops the launch. In the test machine (tests/vm) the controls are there.
+stops the launch. In the test machine (tests/vm) the speculation controls are there.
 
 usage: side_channels.py [PALE]     (else $PALE_BIN; PALE_MUST_WORK=speculation,core_scheduling: they must be)
 """

@@ -18,28 +18,18 @@ import tempfile
 import threading
 import time
 
+sys.dont_write_bytecode = True
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "egress"))
+from tap import *  # noqa: E402, F401, F403
+
 program = os.path.abspath(sys.argv[1])
 root = os.geteuid() == 0
-number = failed = 0
 
 # A limit that the attack exceeds, in its smallest unit.
 MAX = {"wall": 100, "cpu": 100, "cpus": 10, "memory": 32 << 20, "processes": 20, "open_files": 100, "disk": 8 << 20,
        "inodes": 100, "file_size": 1 << 20, "output_total": 1 << 20,
        "output": 1 << 16}
 MIN_ATTACKS = 150
-
-
-def check(what, ok, detail=""):
-    global number, failed
-    number += 1
-    failed += not ok
-    print(f"{'ok' if ok else 'not ok'} {number} - {what}" + (f": {detail}" if not ok and detail else ""))
-
-
-def skip(what, why):
-    global number
-    number += 1
-    print(f"ok {number} - {what} # SKIP {why}")
 
 
 def pump(a, b):
@@ -121,7 +111,6 @@ lacking = ["loopback_tcp", "loopback_tcp6", "loopback_udp", "host_address", "sha
            "session_key", "host_name", "sysv_shm"]
 p = subprocess.run([program, "--run", "shm=", *lacking], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
 check("an attack on what was not put up is not here", p.stdout.count(" absent not here") == len(lacking), p.stdout)
-
 
 
 def children(parent):
@@ -218,5 +207,4 @@ for a in attacks:
         check(f"{name} works outside", works, f"{verdict} {detail}")
 if root:
     check("few are of things that this machine does not have", absent <= 40, absent)
-print(f"1..{number}")
-sys.exit(failed > 0)
+done()

@@ -83,8 +83,6 @@ int __wrap_plan_make(const struct plan_request *req, struct plan **ret, struct p
 		(*ret)->events = false;
 		(*ret)->seccomp_watch = SECCOMP_NO_LISTENER;
 	}
-	if (without("landlock"))
-		(*ret)->landlock = false;
 	return 0;
 }
 

@@ -121,8 +121,7 @@ static int let_go(struct box *box, struct pale_err *err)
 	struct source_packet packet = {.count = 0};
 	int r = fd_send(box->control_fd, &packet, sizeof(packet), NULL, 0);
 
-	/* It died: isolation_ready() hears why. */
-	if (r == -EPIPE || r == -ECONNRESET)
+	if (child_gone(r))
 		return 0;
 	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot speak to the set-up child")
 		     : 0;
@@ -324,8 +323,7 @@ int isolation_join(struct box *box, const int *fds, size_t n, struct pale_err *e
 	struct source_packet packet = {.count = (uint32_t)n};
 	int r = fd_send(box->control_fd, &packet, sizeof(packet), fds, n);
 
-	/* It died: isolation_ready() hears why. */
-	if (r == -EPIPE || r == -ECONNRESET)
+	if (child_gone(r))
 		return 0;
 	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot hand over the cgroup") : 0;
 }

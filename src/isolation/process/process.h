@@ -1,6 +1,7 @@
 /* The process backend, inside: what its files share. */
 #pragma once
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <linux/filter.h>
@@ -9,6 +10,12 @@
 #include "confine/affinity.h"
 #include "egress/wire.h"
 #include "isolation/isolation.h"
+
+/* What sending to the set-up child came to when it has died: isolation_ready() hears why. */
+static inline bool child_gone(int r)
+{
+	return r == -EPIPE || r == -ECONNRESET;
+}
 
 /* What becomes of the set-up child. */
 enum box_role {

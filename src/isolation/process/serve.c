@@ -112,7 +112,7 @@ static int check_threads(struct pale_err *err)
 
 	while (f && fgets(line, sizeof(line), f))
 		if (strncmp(line, "Threads:", 8) == 0)
-			threads = atol(line + 8);
+			threads = strtol(line + 8, NULL, 10);
 	if (f)
 		fclose(f);
 	return threads == 1

@@ -102,8 +102,7 @@ static int send_packet(int control_fd, const struct source_packet *packet, const
 {
 	int r = fd_send(control_fd, packet, sizeof(*packet), fds, nfds);
 
-	/* It died: isolation_ready() hears why. */
-	if (r == -EPIPE || r == -ECONNRESET)
+	if (child_gone(r))
 		return 0;
 	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot hand over the mounts") : 0;
 }
