@@ -6,6 +6,8 @@
 #include <sched.h>
 #include <sys/wait.h>
 
+#include "base/sanitized.h"
+
 #define DESCRIPTORS 256 /* more than a box takes to be made, if its policy is not very long */
 
 static int helper_main(void *arg)
@@ -34,7 +36,7 @@ int helper_start(struct helper *h, int (*run)(void *arg), void *arg)
 	h->arg = arg;
 	h->result = -EIO;
 	h->finished = 0;
-	h->pid = clone(helper_main, h->stack + sizeof(h->stack), CLONE_VM | CLONE_FILES, h);
+	h->pid = clone(helper_main, h->stack + sizeof(h->stack), CLONE_BESIDE | CLONE_FILES, h);
 	if (h->pid > 0)
 		return 0;
 	h->pid = 0;

@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "base/arch.h"
+#include "base/sanitized.h"
 #include "confine/landlock.h"
 
 #define STAGE	  "egress"
@@ -83,7 +84,7 @@ static int limits(struct pale_err *err)
 		r = limit(RLIMIT_FSIZE, 0);
 	if (r == 0)
 		r = limit(RLIMIT_MEMLOCK, 0);
-	if (r == 0 && !LOCK_SANITIZED)
+	if (r == 0 && !SANITIZED)
 		r = limit(RLIMIT_DATA, DATA_MAX);
 	return r == 0 ? 0 : err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot set a resource limit");
 }

@@ -4,18 +4,6 @@
 #include "base/err.h"
 #include "egress/config.h"
 
-/* A sanitizer needs memory without bound, and has something to say on descriptor 2. */
-#if defined(__SANITIZE_ADDRESS__)
-#define LOCK_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define LOCK_SANITIZED 1
-#endif
-#endif
-#ifndef LOCK_SANITIZED
-#define LOCK_SANITIZED 0
-#endif
-
 /* The sockets of the box lie at these descriptors, and stay there: only those for UDP can be bound,
  * and none of these can be closed, so that no other socket can take such a number. */
 #define LOCK_SOCKETS_AT	  64

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/sanitized.h"
 #include "egress/accept.h"
 #include "egress/agent.h"
 #include "egress/cap.h"
@@ -57,7 +58,7 @@ static int clean_up(struct pale_err *err)
 	close(STDOUT_FILENO);
 	if (open("/dev/null", O_RDWR) != STDOUT_FILENO)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot open /dev/null");
-	if (!LOCK_SANITIZED && dup2(STDOUT_FILENO, STDERR_FILENO) < 0)
+	if (!SANITIZED && dup2(STDOUT_FILENO, STDERR_FILENO) < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, errno, "cannot open /dev/null");
 	/* What a terminal sends is for the supervisor, which then says how this ends. */
 	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)

@@ -26,6 +26,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/sanitized.h"
 #include "confine/cgroup.h"
 #include "files/inside_tree.h"
 #include "files/inside_wire.h"
@@ -469,18 +470,6 @@ static void offer_first(void)
 		(void)!write(fd, "1000", 4);
 }
 
-/* A sanitizer needs memory without bound. */
-#if defined(__SANITIZE_ADDRESS__)
-#define BOUNDED 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define BOUNDED 0
-#endif
-#endif
-#ifndef BOUNDED
-#define BOUNDED 1
-#endif
-
 /* The keeper's own memory is bounded by what it counts; this is for what it should count wrong. On
  * top of what it has from the supervisor, of which it is a fork. */
 static int limit_memory(void)
@@ -604,7 +593,7 @@ static int confine(struct inside_worker *w, struct pale_err *err)
 	int r;
 
 	offer_first();
-	r = w->keeper && BOUNDED ? limit_memory() : 0;
+	r = w->keeper && !SANITIZED ? limit_memory() : 0;
 	if (r < 0)
 		return err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot limit its memory");
 	r = w->join ? cgroup_join_beside(w->join) : 0;

@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/sanitized.h"
 #include "base/str.h"
 #include "supervise/secrets.h"
 
@@ -144,7 +145,7 @@ int broker_start(const struct plan *plan, struct broker **ret, struct pale_err *
 		close(STDIN_FILENO);
 	}
 	/* Not vfork(): while the kernel loads the program, the box is begun. */
-	b->pid = clone(become, b->stack + sizeof(b->stack), CLONE_VM | CLONE_PIDFD | SIGCHLD, b,
+	b->pid = clone(become, b->stack + sizeof(b->stack), CLONE_BESIDE | CLONE_PIDFD | SIGCHLD, b,
 		       &b->pidfd);
 	r = errno;
 	/* Its own copy stays open; the number it has to read from here. */

@@ -56,7 +56,7 @@ class Box:
         while len(self.ports) + len(self.paths) < n:
             line = self.p.stderr.readline().decode()
             if not line:
-                break
+                raise AssertionError(f"the box has not started: status {self.p.wait()}, {self.err}")
             self.err += line
             m = re.match(r"pale: port \d+ of the box is at (?:localhost:(\d+)|\"(.*)\")", line)
             if m and m[1]:
