@@ -1,6 +1,7 @@
 /* Errors: see err.h. Runs in every process of Pale; formats into fixed buffers only. */
 #include "err.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -37,4 +38,20 @@ void err_add(struct pale_err *err, const char *fmt, ...)
 int err_nomem(struct pale_err *err, const char *stage)
 {
 	return err_set(err, PALE_E_NOMEM, stage, 0, "out of memory");
+}
+
+bool err_is_lasting(int sys)
+{
+	switch (sys) {
+	case EACCES:
+	case EINVAL:
+	case ENODEV:
+	case ENOENT:
+	case ENOSYS:
+	case ENOTDIR:
+	case EOPNOTSUPP:
+	case EPERM:
+	case EROFS: return true;
+	default: return false;
+	}
 }

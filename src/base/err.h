@@ -2,6 +2,7 @@
  * be filled in after clone(). */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <pale.h>
 
@@ -18,3 +19,8 @@ void err_add(struct pale_err *err, const char *fmt, ...) _printf_(2, 3);
 
 /* Out of memory, in the given stage. */
 int err_nomem(struct pale_err *err, const char *stage);
+
+/* Whether this errno, of a look at what the host has, says something of the host: it has no such
+ * thing, or none for this caller, and the next look finds the same. Any other (ENOMEM, EMFILE,
+ * EINTR, ...) may be of the moment, and says nothing. */
+bool err_is_lasting(int sys);

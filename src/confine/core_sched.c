@@ -2,6 +2,7 @@
  * rest in the set-up child and in a zygote's fork, before the filter. Nothing hostile is read. */
 #include "confine/core_sched.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/prctl.h>
 #include <stdint.h>
@@ -13,24 +14,35 @@
 
 #define STAGE "confine"
 
-bool core_sched_siblings_run(void)
+int core_sched_siblings_run(bool *ret)
 {
 	_cleanup_close_ int fd = open("/sys/devices/system/cpu/smt/active", O_RDONLY | O_CLOEXEC);
 	char c = '1';
 
-	return fd < 0 || read(fd, &c, 1) != 1 || c != '0';
+	if ((fd < 0 || read(fd, &c, 1) < 0) && !err_is_lasting(errno))
+		return -errno;
+	*ret = c != '0';
+	return 0;
 }
 
-enum core_sched_state core_sched_probe(void)
+int core_sched_probe(enum core_sched_state *ret, struct pale_err *err)
 {
 	uint64_t cookie;
+	bool siblings = false;
+	int r = 0;
 
+	if (prctl(PR_SCHED_CORE, PR_SCHED_CORE_GET, 0, PR_SCHED_CORE_SCOPE_THREAD, &cookie) == 0) {
+		*ret = CORE_SCHED_OFFERED;
+		return 0;
+	}
 	/* ENODEV: no core has a second thread; EINVAL: the kernel does not know the call. */
-	if (prctl(PR_SCHED_CORE, PR_SCHED_CORE_GET, 0, PR_SCHED_CORE_SCOPE_THREAD, &cookie) == 0)
-		return CORE_SCHED_OFFERED;
-	if (errno == ENODEV)
-		return CORE_SCHED_NO_THREADS;
-	return core_sched_siblings_run() ? CORE_SCHED_ABSENT : CORE_SCHED_NO_THREADS;
+	if (!err_is_lasting(errno))
+		r = -errno;
+	else if (errno != ENODEV)
+		r = core_sched_siblings_run(&siblings);
+	*ret = siblings ? CORE_SCHED_ABSENT : CORE_SCHED_NO_THREADS;
+	return r < 0 ? err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot look for core scheduling")
+		     : 0;
 }
 
 int core_sched_separate(struct pale_err *err)

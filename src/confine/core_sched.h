@@ -14,10 +14,12 @@ enum core_sched_state {
 	CORE_SCHED_OFFERED,
 };
 
-/* Whether a core may run two threads at a time: not known not to. */
-bool core_sched_siblings_run(void);
-/* A look at this host; nothing is changed. */
-enum core_sched_state core_sched_probe(void);
+/* Whether a core may run two threads at a time: not known not to. 0, or a negative errno: it could
+ * not be looked at now. */
+int core_sched_siblings_run(bool *ret) _must_check_;
+/* A look at this host; nothing is changed. PALE_E_SYSTEM: it could not be looked at now, which is
+ * not to be taken for what it lacks. */
+int core_sched_probe(enum core_sched_state *ret, struct pale_err *err) _must_check_;
 
 /* Gives the calling thread a cookie that nobody else has, and that all it starts will have. It
  * cannot be given up without the same call, which the filter refuses. Needs no privilege.

@@ -59,6 +59,8 @@ void landlock_probe(struct landlock_host *ret)
 	size_t used = 0;
 
 	*ret = (struct landlock_host){.abi = abi > 0 ? (int)abi : 0};
+	if (abi < 0 && !err_is_lasting(errno))
+		ret->error = errno;
 	if (abi <= 0) {
 		snprintf(ret->lacks, sizeof(ret->lacks), "everything: %s",
 			 errno == EOPNOTSUPP ? "it is switched off at boot (lsm= has no landlock)"

@@ -12,6 +12,7 @@
 struct landlock_host {
 	int abi;	 /* 0: this kernel has none, or it is switched off */
 	char lacks[200]; /* what this ABI cannot do of what we ask, in words; empty if nothing */
+	int error;	 /* not 0: an errno; it could not be looked at now, and abi says nothing */
 };
 
 /* Looks only. */

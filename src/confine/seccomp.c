@@ -140,20 +140,27 @@ const char *seccomp_version(void)
 	return seccomp_digest;
 }
 
-bool seccomp_can_listen(void)
+int seccomp_can_listen(bool *ret)
 {
 	pid_t child = fork();
-	int status = 0;
+	int status = 0, error;
 
+	if (child < 0)
+		return -errno;
 	if (child == 0) {
 		int listener = -1;
 
-		_exit(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-				      seccomp_install(PROFILE_DEFAULT, 0, &listener) == 0
-			      ? 0
-			      : 1);
+		_exit(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0
+			      ? errno
+			      : -seccomp_install(PROFILE_DEFAULT, 0, &listener));
 	}
-	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
-	return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	/* EBUSY: there is one already. A filter that kills who tries has answered, too. */
+	error = WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status) == SIGSYS ? 0 : EINTR;
+	if (error && error != EBUSY && !err_is_lasting(error))
+		return -error;
+	*ret = WIFEXITED(status) && error == 0;
+	return 0;
 }

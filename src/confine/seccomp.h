@@ -50,7 +50,7 @@ int seccomp_install_program_send(const struct sock_fprog *prog, bool listens, in
 
 /* Whether a filter with a listener can be installed here: there is at most one listener over a
  * process. Tries it in a child. */
-bool seccomp_can_listen(void);
+int seccomp_can_listen(bool *ret) _must_check_;
 
 /* What the table says of one call: its name ("keyctl"; NULL if unknown) and the errno of a refusal.
  */

@@ -43,31 +43,19 @@ static const struct {
 };
 
 /* The kernel asks the processor, not us: whether it has the weakness that the flush is for. */
-static bool leaks_l1d(void)
+static int leaks_l1d(bool *ret)
 {
 	_cleanup_close_ int fd = open(VULNERABILITIES "l1tf", O_RDONLY | O_CLOEXEC);
 	char text[64] = "";
 
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
-		return true;
-	return !str_starts(text, "Not affected");
+	if ((fd < 0 || read(fd, text, sizeof(text) - 1) < 0) && !err_is_lasting(errno))
+		return -errno;
+	*ret = !str_starts(text, "Not affected");
+	return 0;
 }
 
-static enum speculation_state state_of(enum speculation_control c)
+static enum speculation_state state_of(unsigned long says)
 {
-	int r = prctl(PR_GET_SPECULATION_CTRL, controls[c].which, 0, 0, 0);
-	unsigned long says = r < 0 ? 0 : (unsigned long)r;
-
-	if (c == SPECULATION_L1D_FLUSH) {
-		if (!leaks_l1d())
-			return SPECULATION_UNAFFECTED;
-		/* Else the kernel kills who asked for the flush (SIGBUS), as soon as it runs: the
-		 * other thread could look while it is still there. */
-		return says & PR_SPEC_PRCTL && !core_sched_siblings_run() ? SPECULATION_BY_PROCESS
-									  : SPECULATION_ABSENT;
-	}
-	if (r < 0)
-		return SPECULATION_ABSENT; /* a kernel from before the control */
 	if (says == PR_SPEC_NOT_AFFECTED)
 		return SPECULATION_UNAFFECTED;
 	if (says & PR_SPEC_PRCTL)
@@ -75,10 +63,48 @@ static enum speculation_state state_of(enum speculation_control c)
 	return says & PR_SPEC_ENABLE ? SPECULATION_ABSENT : SPECULATION_BY_HOST;
 }
 
-void speculation_probe(struct speculation_host *ret)
+static int flush_state(unsigned long says, enum speculation_state *ret)
 {
-	for (int c = 0; c < SPECULATION_CONTROLS; c++)
-		ret->state[c] = state_of((enum speculation_control)c);
+	bool leaks, siblings;
+	int r = leaks_l1d(&leaks);
+
+	if (r == 0)
+		r = core_sched_siblings_run(&siblings);
+	if (r < 0)
+		return r;
+	/* With siblings the kernel kills who asked for the flush (SIGBUS), as soon as it runs: the
+	 * other thread could look while it is still there. */
+	*ret = !leaks				   ? SPECULATION_UNAFFECTED
+	       : says & PR_SPEC_PRCTL && !siblings ? SPECULATION_BY_PROCESS
+						   : SPECULATION_ABSENT;
+	return 0;
+}
+
+static int probe_one(enum speculation_control c, enum speculation_state *ret)
+{
+	int r = prctl(PR_GET_SPECULATION_CTRL, controls[c].which, 0, 0, 0);
+	unsigned long says = r < 0 ? 0 : (unsigned long)r;
+
+	if (r < 0 && !err_is_lasting(errno))
+		return -errno;
+	if (c == SPECULATION_L1D_FLUSH)
+		return flush_state(says, ret);
+	/* An error: a kernel from before the control. */
+	*ret = r < 0 ? SPECULATION_ABSENT : state_of(says);
+	return 0;
+}
+
+int speculation_probe(struct speculation_host *ret, struct pale_err *err)
+{
+	for (int c = 0; c < SPECULATION_CONTROLS; c++) {
+		int r = probe_one((enum speculation_control)c, &ret->state[c]);
+
+		if (r < 0)
+			return err_set(err, PALE_E_SYSTEM, STAGE, -r,
+				       "cannot look for the speculation control \"%s\"",
+				       controls[c].name);
+	}
+	return 0;
 }
 
 const char *speculation_name(enum speculation_control c)
@@ -88,7 +114,9 @@ const char *speculation_name(enum speculation_control c)
 
 const char *speculation_remedy(enum speculation_control c)
 {
-	return c == SPECULATION_L1D_FLUSH && core_sched_siblings_run()
+	bool siblings = false;
+
+	return c == SPECULATION_L1D_FLUSH && core_sched_siblings_run(&siblings) == 0 && siblings
 		       ? "it needs simultaneous multithreading to be off (echo off > "
 			 "/sys/devices/system/cpu/smt/control), Linux 5.15 or later booted with "
 			 "l1d_flush=on, and a processor that offers it"

@@ -27,8 +27,9 @@ struct speculation_host {
 	enum speculation_state state[SPECULATION_CONTROLS];
 };
 
-/* What the kernel says of the calling process; a handful of system calls, nothing is changed. */
-void speculation_probe(struct speculation_host *ret);
+/* What the kernel says of the calling process; a handful of system calls, nothing is changed.
+ * PALE_E_SYSTEM: it could not be asked now, which is not to be taken for what the host lacks. */
+int speculation_probe(struct speculation_host *ret, struct pale_err *err) _must_check_;
 
 /* "store bypass": for messages. */
 const char *speculation_name(enum speculation_control c);

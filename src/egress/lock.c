@@ -96,6 +96,8 @@ static int paths(const struct config *c, struct pale_err *err)
 	int r;
 
 	landlock_probe(&host);
+	if (host.error)
+		return err_set(err, PALE_E_SYSTEM, STAGE, host.error, "cannot look for Landlock");
 	if (host.abi <= 0 && c->no_landlock)
 		return 0; /* the filter has no call that takes a path */
 	r = landlock_new(&host, &l, err);

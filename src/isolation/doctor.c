@@ -425,9 +425,13 @@ static void check_side_channels(struct examined *x)
 	char can[64] = "", cannot[64] = "";
 	struct speculation_host host;
 	struct doctor_check *c;
+	struct pale_err err;
 	int lacks = -1;
 
-	speculation_probe(&host);
+	if (speculation_probe(&host, &err) < 0) {
+		note(x, "speculation", false, DOCTOR_WEAKER, "%.200s", err.message);
+		return;
+	}
 	for (int i = 0; i < SPECULATION_L1D_FLUSH; i++) {
 		bool absent = host.state[i] == SPECULATION_ABSENT;
 		char *list = absent ? cannot : can;
@@ -459,7 +463,19 @@ static void check_side_channels(struct examined *x)
 		note(x, "L1D flush", false, DOCTOR_OK, "a box can ask for it");
 		break;
 	}
-	switch (core_sched_probe()) {
+}
+
+static void check_core_scheduling(struct examined *x)
+{
+	enum core_sched_state state;
+	struct doctor_check *c;
+	struct pale_err err;
+
+	if (core_sched_probe(&state, &err) < 0) {
+		note(x, "core scheduling", false, DOCTOR_WEAKER, "%.200s", err.message);
+		return;
+	}
+	switch (state) {
 	case CORE_SCHED_OFFERED:
 		note(x, "core scheduling", false, DOCTOR_OK, "a box can have cores to itself");
 		break;
@@ -623,6 +639,7 @@ int doctor_run(struct doctor *ret, struct pale_err *err)
 		check_cgroup(&x);
 	}
 	check_side_channels(&x);
+	check_core_scheduling(&x);
 	check_state(&x);
 	if (x.userns && x.host_known)
 		check_box(&x);

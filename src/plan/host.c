@@ -15,6 +15,7 @@
 #include "confine/seccomp.h"
 
 #define STAGE "plan"
+#define YAMA  "/proc/sys/kernel/yama/ptrace_scope"
 
 /* The whole id range is mapped into this user namespace only on the host itself, or in a container
  * that was given one; there alone are root's privileges what the backend needs of them. Without an
@@ -47,22 +48,52 @@ static int owns_settings(bool *ret, struct pale_err *err)
 	return 0;
 }
 
-static bool read_number(const char *path, uint64_t *ret)
+static int read_number(const char *path, uint64_t *ret)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT(64);
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int r = fd < 0 ? -errno : buf_read_fd(&text, fd);
 
-	if (fd < 0 || buf_read_fd(&text, fd) < 0 || !text.data)
-		return false;
+	if (r < 0)
+		return r;
+	if (!text.data)
+		return -EINVAL;
 	text.data[strcspn(text.data, "\n")] = '\0';
-	return num_parse_u64(text.data, UINT64_MAX, ret) == 0;
+	return num_parse_u64(text.data, UINT64_MAX, ret);
+}
+
+/* What the host lets a supervisor and its box do. A failure of the moment is none of its
+ * properties: a box would be made with less than there is, because of it. */
+static int probe_kernel(struct host *ret, struct pale_err *err)
+{
+	uint64_t yama = 0;
+	int r = 0;
+
+	/* Only under a filter there can be a listener already, and only trying tells. */
+	ret->listener = true;
+	if (prctl(PR_GET_SECCOMP) != 0)
+		r = seccomp_can_listen(&ret->listener);
+	if (r < 0)
+		return err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot try a seccomp listener");
+	r = read_number(YAMA, &yama);
+	if (r < 0 && !err_is_lasting(-r))
+		return err_set(err, PALE_E_SYSTEM, STAGE, -r, "cannot read " YAMA);
+	ret->attach = yama < 3;
+	cgroup_probe(&ret->cgroup);
+	if (ret->cgroup.error)
+		return err_set(err, PALE_E_SYSTEM, STAGE, ret->cgroup.error,
+			       "cannot look for control groups");
+	landlock_probe(&ret->landlock);
+	if (ret->landlock.error)
+		return err_set(err, PALE_E_SYSTEM, STAGE, ret->landlock.error,
+			       "cannot look for Landlock");
+	return 0;
 }
 
 int host_probe(struct host *ret, struct pale_err *err)
 {
 	unsigned major = 0, minor = 0;
 	struct utsname uts;
-	uint64_t yama;
 	struct stat st;
 	cpu_set_t cpus;
 
@@ -93,16 +124,7 @@ int host_probe(struct host *ret, struct pale_err *err)
 	CPU_ZERO(&cpus);
 	ret->processors =
 		sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? (unsigned)CPU_COUNT(&cpus) : 1;
-	/* Only under a filter there can be a listener already, and only trying tells. */
-	ret->listener = prctl(PR_GET_SECCOMP) == 0 || seccomp_can_listen();
-	ret->attach = !read_number("/proc/sys/kernel/yama/ptrace_scope", &yama) || yama < 3;
-	cgroup_probe(&ret->cgroup);
-	/* A box with less than this host can do, because of a moment in which it could not. */
-	if (ret->cgroup.error)
-		return err_set(err, PALE_E_SYSTEM, STAGE, ret->cgroup.error,
-			       "cannot look for control groups");
-	landlock_probe(&ret->landlock);
-	return 0;
+	return probe_kernel(ret, err);
 }
 
 const char *host_userns_remedy(char *out, size_t size)
@@ -127,7 +149,7 @@ const char *host_userns_remedy(char *out, size_t size)
 
 	*out = '\0';
 	for (size_t i = 0; i < ARRAY_SIZE(knobs); i++)
-		if (read_number(knobs[i].path, &value) && value == knobs[i].bad) {
+		if (read_number(knobs[i].path, &value) == 0 && value == knobs[i].bad) {
 			snprintf(out, size, "%s", knobs[i].remedy);
 			return out;
 		}

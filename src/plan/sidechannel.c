@@ -28,8 +28,10 @@ static const char *named(const struct plan_sidechannel *side, unsigned of,
 static int check_speculation(struct plan *p, struct pale_err *err)
 {
 	struct plan_sidechannel *side = &p->side;
+	int r = speculation_probe(&side->speculation_host, err);
 
-	speculation_probe(&side->speculation_host);
+	if (r < 0)
+		return r;
 	for (int c = 0; c < SPECULATION_CONTROLS; c++) {
 		bool l1d = c == SPECULATION_L1D_FLUSH;
 
@@ -53,7 +55,10 @@ static int check_speculation(struct plan *p, struct pale_err *err)
 
 static int check_core(struct plan *p, struct pale_err *err)
 {
-	p->side.core_host = core_sched_probe();
+	int r = core_sched_probe(&p->side.core_host, err);
+
+	if (r < 0)
+		return r;
 	p->side.core_sched = p->side.core_host == CORE_SCHED_OFFERED;
 	if (p->side.core_host == CORE_SCHED_ABSENT && !(p->best_effort & ITEM_CORE_SCHEDULING))
 		return err_set(

@@ -42,6 +42,19 @@ REFUSED_WITH = [
     (NETWORK, "socket:EPROTONOSUPPORT:=2=12", "network.allow needs nftables.*nf_tables"),  # NETLINK_NETFILTER
     (NETWORK, "landlock_create_ruleset", "no Landlock"),
 ]
+# Of a moment, and what a host without the same says. PR_GET_SPECULATION_CTRL, PR_SCHED_CORE.
+YAMA = "/proc/sys/kernel/yama/ptrace_scope"
+MOMENT = [
+    ("prctl:ENOMEM:=52", "cannot look for the speculation control"),
+    ("prctl:EINTR:=62", "cannot look for core scheduling"),
+    (f"openat:EMFILE:{YAMA}", "cannot read .*ptrace_scope"),
+    (f"openat:ENOMEM:{YAMA}", "cannot read .*ptrace_scope"),
+    ("landlock_create_ruleset:ENOMEM", "cannot look for Landlock"),
+    ("prctl:EINVAL:=21 clone:EAGAIN", "cannot try a seccomp listener"),  # PR_GET_SECCOMP: as if under a filter
+    ("prctl:EINVAL:=21 seccomp:ENOMEM:&1=8", "cannot try a seccomp listener"),
+]
+LASTING = ["prctl:EINVAL:=52", "prctl:EINVAL:=62", f"openat:ENOENT:{YAMA}", f"openat:EACCES:{YAMA}", "landlock_create_ruleset",
+           "prctl:EINVAL:=21 seccomp:EBUSY:&1=8"]
 # What there is something else for, or what nobody needs.
 DONE_WITHOUT = ["keyctl", "process_vm_readv", "epoll_create1", "timerfd_create", "pidfd_open", "statx"]
 
@@ -78,6 +91,25 @@ def test_named():
     p = subprocess.run([INJECT, "-m", "landlock_create_ruleset", pale, "explain", "-p", weak, "--", "true"], env=env,
                        capture_output=True, text=True, check=False)
     check("and the plan says so", p.returncode == 0 and "mounts alone" in p.stdout, p.stdout + p.stderr)
+
+
+def masks(text):
+    """Several, with a blank between."""
+    return [word for mask in text.split() for word in ("-m", mask)]
+
+
+@case
+def test_moment():
+    """What could not be asked at the moment is no property of the host: no box goes without it, also where the policy
+    lets it go without what the host lacks."""
+    weak = write_policy("weak-moment", {"best_effort": ["landlock", "events", "core_scheduling", "speculation", "memory", "cpu"],
+                                        "kernel": {"core_scheduling": True, "speculation": "strict"}})
+    for mask, why in MOMENT:
+        r = Faulty([*UNTIL, *masks(mask)], ["-p", weak])
+        check(f"{mask}: refused, with the reason", r.status == 125 and r.failed and re.search(why, one_line(r)), r)
+    for mask in LASTING:
+        r = Faulty([*UNTIL, *masks(mask)], ["-p", weak])
+        check(f"{mask}: it is a host without it", r.status == 0 and r.failed and "HOLE" not in r.out, r)
 
 
 @case

@@ -69,19 +69,20 @@ static void test_probe(void **state)
 		{PR_SPEC_PRCTL | PR_SPEC_FORCE_DISABLE, SPECULATION_BY_PROCESS},
 	};
 	struct speculation_host host;
+	struct pale_err err;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		for (int c = 0; c < SPECULATION_L1D_FLUSH; c++) {
 			answers[0] = answers[1] = PR_SPEC_NOT_AFFECTED;
 			answers[c] = rows[i].answer;
-			speculation_probe(&host);
+			assert_int_equal(speculation_probe(&host, &err), 0);
 			assert_int_equal(host.state[c], rows[i].is);
 			assert_int_equal(host.state[!c], SPECULATION_UNAFFECTED);
 		}
 	/* Of the flush, what it answers where it is not offered is "off for good". */
 	answers[SPECULATION_L1D_FLUSH] = PR_SPEC_FORCE_DISABLE;
-	speculation_probe(&host);
+	assert_int_equal(speculation_probe(&host, &err), 0);
 	assert_int_not_equal(host.state[SPECULATION_L1D_FLUSH], SPECULATION_BY_PROCESS);
 }
 
@@ -108,15 +109,19 @@ static void test_restrict(void **state)
 
 static void test_core(void **state)
 {
+	enum core_sched_state is;
 	struct pale_err err;
 
 	(void)state;
 	core_get = 0;
-	assert_int_equal(core_sched_probe(), CORE_SCHED_OFFERED);
+	assert_int_equal(core_sched_probe(&is, &err), 0);
+	assert_int_equal(is, CORE_SCHED_OFFERED);
 	core_get = ENODEV;
-	assert_int_equal(core_sched_probe(), CORE_SCHED_NO_THREADS);
+	assert_int_equal(core_sched_probe(&is, &err), 0);
+	assert_int_equal(is, CORE_SCHED_NO_THREADS);
 	core_get = EINVAL; /* then the processors tell */
-	assert_int_not_equal(core_sched_probe(), CORE_SCHED_OFFERED);
+	assert_int_equal(core_sched_probe(&is, &err), 0);
+	assert_int_not_equal(is, CORE_SCHED_OFFERED);
 	assert_int_equal(created, 0);
 	assert_int_equal(core_sched_separate(&err), 0);
 	assert_int_equal(created, 1);
@@ -183,13 +188,49 @@ static void test_plan(void **state)
 	}
 }
 
+/* What could not be asked at the moment is no property of the host: no box is made without it, also
+ * where the policy lets it be without. */
+static void test_moment(void **state)
+{
+	static const int moments[] = {EINTR, EAGAIN, ENOMEM, EMFILE, ENFILE, EIO};
+	_cleanup_policy_ struct policy *policy = NULL;
+	struct pale_err err;
+
+	(void)state;
+	assert_int_equal(policy_new(&policy, &err), 0);
+	assert_int_equal(policy_set(policy, "kernel.speculation", "strict", NULL, &err), 0);
+	assert_int_equal(policy_set(policy, "kernel.core_scheduling", "true", NULL, &err), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(moments); i++)
+		for (int which = 0; which < 2; which++) {
+			_cleanup_plan_ struct plan *p = calloc(1, sizeof(*p));
+
+			assert_non_null(p);
+			p->best_effort = ITEM_SPECULATION | ITEM_CORE_SCHEDULING | ITEM_L1D_FLUSH;
+			answers[0] = answers[1] = which ? -moments[i] : -EINVAL;
+			core_get = which ? EINVAL : moments[i];
+			assert_int_equal(sidechannel_plan(p, policy, &err), -PALE_E_SYSTEM);
+			assert_int_equal(err.sys, moments[i]);
+			assert_non_null(
+				strstr(err.message, which ? "store bypass" : "core scheduling"));
+		}
+	/* And what is lasting is. */
+	answers[0] = answers[1] = -EINVAL;
+	core_get = EINVAL;
+	for (int weaker = 0; weaker < 2; weaker++) {
+		_cleanup_plan_ struct plan *p = calloc(1, sizeof(*p));
+
+		assert_non_null(p);
+		p->best_effort = weaker ? ITEM_SPECULATION | ITEM_CORE_SCHEDULING : 0;
+		assert_int_equal(sidechannel_plan(p, policy, &err), weaker ? 0 : -PALE_E_HOST);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_probe),
-		cmocka_unit_test(test_restrict),
-		cmocka_unit_test(test_core),
-		cmocka_unit_test(test_plan),
+		cmocka_unit_test(test_probe),  cmocka_unit_test(test_restrict),
+		cmocka_unit_test(test_core),   cmocka_unit_test(test_plan),
+		cmocka_unit_test(test_moment),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
