@@ -446,8 +446,9 @@ PALE_EXPORT int pale_session_follow(struct pale_session *s, uint32_t execution, 
 PALE_EXPORT int pale_session_call(struct pale_session *s, const char *command,
 				  const char *arguments, uint64_t wait_ms, char **ret,
 				  struct pale_err *err);
-/* The sessions that run: calls fn with the answer to `info` of each (JSON), newest last. Where a
- * box did not answer, that is the error, and all others are listed. */
+/* The sessions that run: calls fn with the answer to `info` of each (JSON), newest last; not with
+ * what a pool holds ready, which is nobody's yet (pale_pool_list()). Where a box did not answer,
+ * that is the error, and all others are listed. */
 PALE_EXPORT int pale_session_list(void (*fn)(void *arg, const char *json), void *arg,
 				  struct pale_err *err);
 

@@ -38,20 +38,21 @@ static int look_at(const struct audit_state *s, const char *id, bool *ret_live, 
 	return 0;
 }
 
-/* Of a box that runs only its supervisor knows whether it is a session. One that does not answer
- * may be one. */
-static bool is_session(const char *id)
+/* Of a box that runs only its supervisor knows whether it is a session, or a pool's that nobody has
+ * taken, which is not meant by anybody. One that does not answer may be one. */
+static bool is_meant(const char *id, bool session)
 {
 	struct pale_err ignored;
 	_cleanup_close_ int fd = api_door_open(id, &ignored);
-	json_t *info = NULL;
+	json_t *info = NULL, *shown;
 	bool yes;
 
 	if (fd < 0)
-		return false;
+		return !session;
 	if (api_door_ask(fd, id, "info", json_object(), LOOK_S, NULL, &info, &ignored) < 0)
 		return ignored.code == PALE_E_SYSTEM;
-	yes = json_object_get(info, "session");
+	shown = json_object_get(info, "session");
+	yes = shown ? !json_is_true(json_object_get(shown, "held")) : !session;
 	json_decref(info);
 	return yes;
 }
@@ -102,7 +103,7 @@ static int find(const char *ref, bool session, char ret[static PALE_ID_SIZE], st
 		/* Ids sort by time. */
 		if (last && found && strcmp(ids[i], ret) < 0)
 			continue;
-		if (session && (!door || !is_session(ids[i])))
+		if ((session && !door) || ((session || !ref) && !is_meant(ids[i], session)))
 			continue;
 		memcpy(ret, ids[i], AUDIT_ID_SIZE);
 		buf_addf(&names, "%s%s", found++ ? ", " : "", ids[i]);

@@ -375,7 +375,7 @@ int pale_session_list(void (*fn)(void *arg, const char *json), void *arg, struct
 	if (r < 0)
 		return err_set(err, PALE_E_AUDIT, STAGE, -r, "reading the list of live runs");
 	for (size_t i = 0; i < n; i++) {
-		json_t *info = NULL;
+		json_t *info = NULL, *session;
 		struct pale_err why = {0};
 		_cleanup_close_ int fd = -1, dir = -1;
 		char to[2];
@@ -395,7 +395,9 @@ int pale_session_list(void (*fn)(void *arg, const char *json), void *arg, struct
 			}
 			continue;
 		}
-		if (json_object_get(info, "session")) {
+		/* A pool's that nobody has taken is nobody's session. */
+		session = json_object_get(info, "session");
+		if (session && !json_is_true(json_object_get(session, "held"))) {
 			_cleanup_free_ char *text =
 				json_dumps(info, JSON_COMPACT | JSON_ENSURE_ASCII);
 

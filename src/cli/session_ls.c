@@ -140,7 +140,8 @@ const struct cli_command cli_session_ls_command = {
 		"used it, and the most memory that it had. --json prints what `info` of the "
 		"control "
 		"protocol\n"
-		"says, a line a session.\n"
+		"says, a line a session. What a pool holds ready is nobody's session: `pale pool "
+		"ls`.\n"
 		"\n"
 		"Exit status: 0, also if there are none; 125 if Pale failed.\n",
 	.options = ls_options,

@@ -150,7 +150,9 @@ const struct cli_command cli_session_rm_command = {
 	.usage = "[OPTION...] SESSION...|--all",
 	.help = "Ends sessions with everything in them, also what runs there, and waits until that "
 		"is done.\n"
-		"Their logs stay: `pale audit show` tells what they did.\n"
+		"Their logs stay: `pale audit show` tells what they did. Pools and what they hold "
+		"ready go on,\n"
+		"also with --all: `pale pool stop` ends them.\n"
 		"\n"
 		"  pale session rm work\n"
 		"  pale session rm --all\n"

@@ -392,7 +392,8 @@ json_t *session_show(struct session *s, bool all)
 		json_array_append_new(history, o);
 	}
 	return json_pack(
-		"{s:s, s:s?, s:s, s:s, s:s, s:I, s:o, s:I, s:{s:b, s:b, s:s?}, s:I, s:I, s:o*}",
+		"{s:s, s:s?, s:s, s:s, s:s, s:I, s:o, s:I, s:{s:b, s:b, s:s?}, s:I, s:I, s:b, "
+		"s:o*}",
 		"kernel", s->config.kernel, "name", s->config.name, "language", s->language,
 		"banner", s->banner, "state",
 		s->dead		     ? "ended"
@@ -405,5 +406,6 @@ json_t *session_show(struct session *s, bool all)
 		"queued", (json_int_t)s->nqueued, "rollback", "wanted", s->config.rollback, "undo",
 		s->undoable != 0, "why", s->undoable || !s->not_armed[0] ? NULL : s->not_armed,
 		"idle_ms", s->running ? (json_int_t)0 : (json_int_t)((now - s->used_us) / 1000),
-		"idle_limit_ms", (json_int_t)s->config.idle_ms, "history", history);
+		"idle_limit_ms", (json_int_t)s->config.idle_ms, "held", s->config.held, "history",
+		history);
 }

@@ -733,6 +733,7 @@ static void on_lifetime(evutil_socket_t fd, short what, void *arg)
 void session_claim(struct session *s, const char *name)
 {
 	s->config.name = name;
+	s->config.held = false;
 	session_touch(s);
 	if (s->config.idle_ms)
 		session_timer(s->idle, s->config.idle_ms * 1000);

@@ -58,7 +58,7 @@ struct session_config {
 	uint64_t wall_ms, cpu_ms, output_bytes, output_total_bytes; /* of an execution */
 	uint64_t grace_ms, idle_ms, lifetime_ms;		    /* 0: no limit */
 	bool rollback;
-	bool held;	     /* its time begins with session_claim() */
+	bool held;	     /* nobody's, until session_claim(): then its time begins */
 	const char *warm_up; /* code that changes nothing */
 	const struct session_ops *ops;
 	void *arg;

@@ -219,8 +219,13 @@ static void run_command(struct client *c)
 		return;
 	}
 	if (!(command->states & d->config.state(d->config.arg))) {
-		err_set(&err, PALE_E_CONFLICT, STAGE, 0, "the box has ended: %s comes too late",
-			command->name);
+		if (d->config.state(d->config.arg) == DOOR_HELD)
+			err_set(&err, PALE_E_CONFLICT, STAGE, 0,
+				"the box is a pool's, and nobody's yet: %s comes too early",
+				command->name);
+		else
+			err_set(&err, PALE_E_CONFLICT, STAGE, 0,
+				"the box has ended: %s comes too late", command->name);
 		answer(c, NULL, CONTROL_STATE, &err);
 		return;
 	}

@@ -20,6 +20,7 @@
 enum door_state {
 	DOOR_RUNNING = 1 << 0,
 	DOOR_ENDING = 1 << 1, /* nothing is alive in it; its last output is passed on */
+	DOOR_HELD = 1 << 2,   /* a pool holds it ready, and nobody has taken it */
 };
 
 struct door;

@@ -82,13 +82,13 @@ static int network_change(struct door_call *call, json_t **ret, struct pale_err 
 }
 
 const struct door_command door_commands[] = {
-	{"info", DOOR_RUNNING | DOOR_ENDING, info},
-	{"network.show", DOOR_RUNNING | DOOR_ENDING, network_show},
+	{"info", DOOR_HELD | DOOR_RUNNING | DOOR_ENDING, info},
+	{"network.show", DOOR_HELD | DOOR_RUNNING | DOOR_ENDING, network_show},
 	{"network.change", DOOR_RUNNING, network_change},
-	{"box.destroy", DOOR_RUNNING, destroy},
+	{"box.destroy", DOOR_HELD | DOOR_RUNNING, destroy},
 	{"box.freeze", DOOR_RUNNING, door_freeze},
 	{"box.thaw", DOOR_RUNNING, door_thaw},
-	{"pool.claim", DOOR_RUNNING, door_pool_claim},
+	{"pool.claim", DOOR_HELD | DOOR_RUNNING, door_pool_claim},
 	{"files.list", DOOR_RUNNING, door_files_list},
 	{"files.stat", DOOR_RUNNING, door_files_stat},
 	{"files.read", DOOR_RUNNING, door_files_read},
@@ -104,6 +104,6 @@ const struct door_command door_commands[] = {
 	{"session.complete", DOOR_RUNNING, door_session_complete},
 	{"session.inspect", DOOR_RUNNING, door_session_inspect},
 	{"session.input", DOOR_RUNNING, door_session_input},
-	{"session.show", DOOR_RUNNING | DOOR_ENDING, door_session_show},
+	{"session.show", DOOR_HELD | DOOR_RUNNING | DOOR_ENDING, door_session_show},
 	{0},
 };

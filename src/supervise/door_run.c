@@ -47,7 +47,7 @@ static enum door_state state_of(void *arg)
 {
 	const struct run *run = arg;
 
-	return run->decided || run->box.reaped ? DOOR_ENDING : DOOR_RUNNING;
+	return run->decided || run->box.reaped ? DOOR_ENDING : run->held ? DOOR_HELD : DOOR_RUNNING;
 }
 
 static void refused(void *arg, json_t *body)
@@ -95,7 +95,7 @@ static json_t *info(void *arg)
 	return json_pack("{s:s, s:O?, s:o?, s:i, s:i, s:s, s:s, s:o, s:o, s:o*}", "id",
 			 audit_id(run->log), "policy", run->policy_name, "command", command, "pid",
 			 run->box.pid, "supervisor_pid", getpid(), "started", run->started, "state",
-			 state_of(arg) == DOOR_RUNNING ? "running" : "ending", "limits",
+			 state_of(arg) == DOOR_ENDING ? "ending" : "running", "limits",
 			 limits_of(&run->plan->limits), "usage", usage_of(run), "session",
 			 run->session ? session_show(run->session, false) : NULL);
 }

@@ -111,6 +111,38 @@ key = ours[0]["key"]
 check("its box is of this policy, and on record",
       (lambda e: e[0]["event"] == "box.start" and e[0]["policy"]["limits"]["memory"] == "300MiB")(
           log(sorted(os.listdir(os.path.join(state, "runs")))[0])))
+held = sorted(os.listdir(os.path.join(state, "runs")))
+r = run("session", "ls")
+check("nobody's boxes are not listed as sessions", r.returncode == 0 and r.stdout == "" and "no sessions" in r.stderr,
+      r.stdout + r.stderr)
+check("nor as JSON", run("session", "ls", "--json").stdout == "")
+r = run("session", "show")
+check("none is the only session", r.returncode == 125 and "no session runs" in r.stderr, r.stderr)
+for ref in ("last", held[0]):
+    r = run("session", "exec", ref, "-c", "print('ran')")
+    check(f"no code runs in them: {ref}", r.returncode == 125 and "ran" not in r.stdout and "no session" in r.stderr, r.stderr)
+r = run("network", "show")
+check("they are not the box that is meant", "no session, and no box" in r.stderr, r.stderr)
+
+
+def at_door(run_id, command, **arguments):
+    with socket.socket(socket.AF_UNIX) as s:
+        fd = os.open(os.path.join(state, "runs", run_id, "door"), os.O_PATH)
+        s.connect(f"/proc/self/fd/{fd}/control")
+        os.close(fd)
+        s.sendall(json.dumps({"pale": 1, "command": command, "arguments": arguments}).encode() + b"\n")
+        return json.loads(s.makefile("rb").readline())
+
+
+for command, arguments in (("session.exec", {"code": "x = 1", "wait_ms": 10000}), ("files.write", {"path": "/tmp/mark", "text": ""}),
+                           ("network.change", {"allow": ["example.com"]}), ("box.freeze", {}), ("session.restart", {})):
+    answer = at_door(held[0], command, **arguments)
+    check(f"at its door {command} is refused", answer.get("error", {}).get("code") == "state" and "nobody's" in
+          answer["error"]["message"], answer)
+check("its door says whose it is", at_door(held[0], "info")["result"]["session"]["held"] is True)
+r = run("session", "rm", "--all")
+check("rm --all leaves them", r.returncode == 0 and pools()[0]["ready"] == 2 and
+      not any(e["event"] == "box.end" for i in held for e in log(i)), r.stderr)
 r = run("pool", "start", "-n", "2", "--memory", "300MiB")
 check("a second one of the same policy is refused", r.returncode == 1 and "runs already" in r.stderr, r.stderr)
 
@@ -121,6 +153,8 @@ check("two claims give two boxes", len(set(ids)) == 2, ids)
 check("the name is its own", first["result"]["name"] == "one" and
       os.readlink(os.path.join(state, "names", "one")) == ids[0], first)
 check("the connection is the session's from then on", a.exec("print(6 * 7)") == ("ok", "42\n"))
+check("it is listed then", [json.loads(x)["id"] for x in run("session", "ls", "--json").stdout.splitlines()] == sorted(ids))
+check("and nobody's no more", a.ask("info")["result"]["session"]["held"] is False)
 check("a box is used once: another claim on it is refused", a.ask("pool.claim")["error"]["code"] == "conflict")
 check("it was never used before", b.exec("print('x' in globals())") == ("ok", "False\n"))
 a.exec("x = 1\nopen('/tmp/mark', 'w').write('a')")
