@@ -1,7 +1,8 @@
 """A real box with network rules in the test's internet: what the tests of egress share.
 
-usage: test_X.py PALE [CLIENTS-DIRECTORY] [--user NAME]
-As root: boxes are root's; with --user those of that user; as an ordinary user: that user's.
+usage: test_X.py PALE [CLIENTS-DIRECTORY] [--user NAME] [--redirect]
+As root: boxes are root's; with --user those of that user; as an ordinary user: that user's. With --redirect
+the boxes do without TPROXY, as on a kernel that has none.
 """
 import atexit
 import json
@@ -27,6 +28,9 @@ if "--user" in args:
     at = args.index("--user")
     user = args[at + 1]
     del args[at:at + 2]
+by_redirect = "--redirect" in args
+if by_redirect:
+    args.remove("--redirect")
 root = os.geteuid() == 0
 pale = os.path.abspath(args[0])
 built = os.path.abspath(args[1]) if len(args) > 1 else None  # clients that had to be compiled
@@ -50,6 +54,19 @@ env.update({k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")})
 if not root:
     # In the user namespace of this world root's files are nobody's: a built broker would not be trusted.
     env["PALE_EGRESS_PROGRAM"] = os.path.join(os.path.dirname(os.path.dirname(pale)), "pale-egress")
+
+if by_redirect:
+    # What the state directory remembers of this kernel is taken as it is.
+    subprocess.run([*(["setpriv", "--reuid", user, "--regid", user, "--init-groups"] if user else []), pale, "run", "--allow",
+                    "www.example.com", "--", "true"], env=env, cwd=place, check=True, capture_output=True)
+    with open(os.path.join(state, "network"), "r+") as f:
+        remembered = f.read()
+        f.seek(0)
+        f.write(remembered.replace("TPROXY", "REDIRECT"))
+        f.truncate()
+    plan = subprocess.run([pale, "explain", "--allow", "www.example.com", "--", "true"], env=env, cwd=place, capture_output=True,
+                          text=True).stdout
+    check("the boxes do without TPROXY", "nftables REDIRECT" in plan and "TPROXY" not in plan, plan)
 
 # Host, port and protocol of what most tests may reach; everything else is refused.
 MIRROR = "use www.example.com instead"

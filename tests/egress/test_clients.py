@@ -142,6 +142,8 @@ def transparent():
 
 @case
 def by_proxy_variables():
+    if by_redirect:  # a program that knows the proxy connects to it as to any server in the box
+        return
     clients = [c for c in here_clients if CLIENTS[c][1] and c != "curl -6"]  # the proxy is at 127.0.0.1
     r = run_web("by proxy", PROXY, clients)
     judge_refusals("by proxy", r, clients, proxied=True)
