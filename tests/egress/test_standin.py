@@ -74,7 +74,7 @@ def the_others():
          "a repository of the test's internet")
     same("git over ssh", sh("cd $HOME; git clone -q ssh://$ME@git.example.com$PLACE/git/project.git b; cat b/README",
                             GIT_SSH_COMMAND=ssh.replace("$PLACE", world.place)), "a repository of the test's internet")
-    check("a push", "main -> main" in sh("cd $HOME/a; git -c user.name=x -c user.email=x@y commit -q --allow-empty -m x; git push 2>&1"))
+    check("a push", "main -> main" in sh("cd $HOME/a && git -c user.name=x -c user.email=x@y commit -q --allow-empty -m x && git push 2>&1"))
     check("pip's index", zone.NAMES["pypi.org"] and "standin_package" in sh("curl -sS https://pypi.org/simple/standin-package/"))
     check("npm's", "dist-tags" in sh(f"curl -sS https://{zone.NPM}/standin-package"))
     check("an API", "It works" in sh("curl -sS https://api.github.com/repos/a/b/issues"))
