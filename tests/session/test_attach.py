@@ -181,8 +181,9 @@ def control_c():
     t.type("\x03")
     check("... and the second ends it, with all variables", t.wait("variables are gone.*threads?") and t.end() == 130, t.seen)
     same("... but not the session", execute("c", "'x' in globals()").stdout, "False\n")
-    t = Terminal([pale, "session", "exec", "c", "-c", "import time\nprint('begun', flush=True)\n"
-                  "while True:\n    try: time.sleep(1)\n    except KeyboardInterrupt: print('no', flush=True)"], env)
+    t = Terminal([pale, "session", "exec", "c", "-c", "import time\nwhile True:\n"
+                  "    try:\n        print('begun', flush=True)\n        while True: time.sleep(1)\n"
+                  "    except KeyboardInterrupt: print('no', flush=True)"], env)
     t.wait("begun")
     t.type("\x03")
     t.wait("no")
