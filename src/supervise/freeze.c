@@ -126,6 +126,9 @@ int freeze_set(struct run *run, bool freeze, struct pale_err *err)
 	if (r == 0)
 		r = cgroup_freeze(run->cgroup, true, err);
 	if (r < 0) {
+		/* It goes on, and so does what brings its files back: its time counts again. */
+		if (run->inside)
+			inside_frozen(run->inside, false);
 		stop_keeper(run);
 		return r;
 	}
