@@ -118,3 +118,15 @@ void cli_print_blocked(const json_t *blocked, uint64_t n, const char *id)
 			n == 2 ? "" : "s");
 	fprintf(stderr, "; see `pale audit show %s --blocked`%s\n", id, off);
 }
+
+void cli_print_hints(const json_t *result)
+{
+	const char *on = cli_colour(stderr) ? "\033[33m" : "", *off = *on ? "\033[0m" : "";
+	json_t *hint;
+	size_t i;
+
+	/* What the box chose of a text is quoted in it. */
+	json_array_foreach(json_object_get(result, "hints"), i, hint)
+		fprintf(stderr, "%spale: hint: %s: %s%s\n", on, cli_string_at(hint, "rule"),
+			cli_string_at(hint, "text"), off);
+}

@@ -9,6 +9,10 @@
  * id: of the run. */
 void cli_print_blocked(const json_t *blocked, uint64_t n, const char *id);
 
+/* A result's `hints`, to stderr: of refusals that only the program heard of, and of limits, the
+ * rule, and what changes it. */
+void cli_print_hints(const json_t *result);
+
 /* A text of an object, or "". */
 const char *cli_string_at(const json_t *o, const char *key);
 /* Fit for a terminal as it is. */

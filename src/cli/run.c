@@ -31,17 +31,6 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-/* Of refusals that only the program heard of, and of limits: the rule, and what changes it. */
-static void print_hints(const json_t *result, const char *on, const char *off)
-{
-	json_t *hint;
-	size_t i;
-
-	json_array_foreach(json_object_get(result, "hints"), i, hint)
-		fprintf(stderr, "%spale: hint: %s: %s%s\n", on, cli_string_at(hint, "rule"),
-			cli_string_at(hint, "text"), off);
-}
-
 /* What the rules allow and the network did not: to the program it looks like a refusal. */
 static void print_unreachable(const json_t *result, const char *id, const char *on, const char *off)
 {
@@ -84,7 +73,7 @@ void cli_print_summary(struct pale_result *r)
 	if (pale_result_count(r, PALE_COUNT_BLOCKED))
 		cli_print_blocked(json_object_get(all, "blocked"),
 				  pale_result_count(r, PALE_COUNT_BLOCKED), id);
-	print_hints(all, on, off);
+	cli_print_hints(all);
 	print_unreachable(all, id, on, off);
 	json_decref(all);
 	if (leftover)

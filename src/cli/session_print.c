@@ -408,6 +408,10 @@ int session_print_result(struct session_print *p, json_t *result, const char *ru
 			session_print_end_line(p);
 			cli_print_blocked(blocked, json_array_size(blocked), run);
 		}
+		if (json_array_size(json_object_get(o, "hints"))) {
+			session_print_end_line(p);
+			cli_print_hints(o);
+		}
 	}
 	return status;
 }

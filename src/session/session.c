@@ -266,6 +266,8 @@ static json_t *to_log(const json_t *result)
 	size_t n = json_array_size(files), i;
 	const char *key;
 
+	/* What follows from the policy and the rest is not on record. */
+	json_object_del(o, "hints");
 	json_array_foreach(files, i, file) json_object_foreach(file, key, value)
 	{
 		if (json_string_length(value) > LOGGED_PATH)
@@ -620,9 +622,11 @@ static void on_message(void *arg, const struct frame *f)
 		return;
 	if (f->kind == FRAME_DATA)
 		r = execution_show(x, f, &err);
-	else if (f->kind == FRAME_ERROR)
+	else if (f->kind == FRAME_ERROR) {
+		if (x == s->running && f->data_len)
+			s->config.ops->said(s->config.arg, f->data, f->data_len);
 		r = execution_fail(x, f, &err);
-	else
+	} else
 		add_note(s, x, f->data, f->data_len < 4096 ? f->data_len : 4096);
 	if (f->kind == FRAME_NOTE)
 		x->display_bytes += f->data_len;

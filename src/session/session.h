@@ -24,6 +24,8 @@ struct session_ops {
 	void (*fail)(void *arg, const struct pale_err *err);
 	/* Takes what is in the box's streams: session_print() is called. */
 	void (*drain)(void *arg);
+	/* What the execution says of its error, which is not printed by it. */
+	void (*said)(void *arg, const char *data, size_t len);
 	/* Processor time that the box has used. */
 	uint64_t (*cpu_us)(void *arg);
 	/* Looks whether the kernel has killed something for want of memory: session_memory(). */
@@ -35,7 +37,8 @@ struct session_ops {
 	/* An execution begins; rollback: its files are to be kept. 0, with whether they are, and
 	 * else why not (ret_why: SESSION_WHY bytes); or SESSION_LATER: session_begun() comes. */
 	int (*begin)(void *arg, bool rollback, bool *ret_kept, char *ret_why);
-	/* It has ended: adds to its result what was attempted, and which files it changed. back:
+	/* It has ended: adds to its result what was attempted, what stood in its way, and which
+	 * files it changed. back:
 	 * and brings these back. 0, or SESSION_LATER: session_settled() comes, with the latter. */
 	int (*settle)(void *arg, bool back, json_t *result);
 	/* Brings back the files of the last one. 0, with what is to be told of it; or

@@ -46,13 +46,13 @@ static void on_wall(evutil_socket_t fd, short what, void *arg)
 	run_limit(run, LIMIT_WALL, used, run->plan->limits.wall_ms, true);
 }
 
-static void check_disk(struct run *run)
+unsigned limits_full(struct run *run)
 {
 	struct result *r = run->result;
 	struct statvfs st;
 
 	if (run->box.data_fd < 0 || fstatvfs(run->box.data_fd, &st) < 0 || !st.f_blocks)
-		return;
+		return 0;
 	if ((st.f_blocks - st.f_bfree) * st.f_frsize > r->disk_bytes)
 		r->disk_bytes = (st.f_blocks - st.f_bfree) * st.f_frsize;
 	if (st.f_files - st.f_ffree > r->disk_inodes)
@@ -61,6 +61,7 @@ static void check_disk(struct run *run)
 		run_limit(run, LIMIT_DISK, r->disk_bytes, st.f_blocks * st.f_frsize, false);
 	if (st.f_ffree == 0)
 		run_limit(run, LIMIT_INODES, r->disk_inodes, st.f_files, false);
+	return (st.f_bfree == 0) << LIMIT_DISK | (st.f_ffree == 0) << LIMIT_INODES;
 }
 
 /* What the kernel's counters of the box's groups say; false if there are none. */
@@ -150,7 +151,7 @@ static uint64_t look(struct run *run, bool final)
 	struct cgroup_usage g = {0};
 	struct usage_now now = {0};
 
-	check_disk(run);
+	(void)limits_full(run);
 	if (look_at_cgroup(run, &g)) {
 		if (!final && !run->frozen)
 			next = share_look(run, g.cpu_us);

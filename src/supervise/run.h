@@ -51,7 +51,7 @@ struct run {
 	char started[CLOCK_TEXT]; /* when the box was built */
 	struct usage *usage;	  /* the supervisor's own accounting, where no cgroup counts */
 	struct terminal terminal;
-	struct hints_tail said; /* the end of standard error */
+	struct hints_tail said; /* the end of standard error; of a session, the execution's */
 
 	struct event_base *base;
 	struct event *watched[MAX_EVENTS];
@@ -96,6 +96,8 @@ int limits_start(struct run *run, struct pale_err *err) _must_check_;
 void limits_memory(struct run *run);
 /* How much the box may take more before its limit; what the kernel can drop is not counted. */
 uint64_t limits_memory_left(struct run *run);
+/* Which of LIMIT_DISK and LIMIT_INODES are at their end now: 1 << each. */
+unsigned limits_full(struct run *run);
 /* To look again in so many milliseconds, if that is not to happen before. */
 void limits_soon(struct run *run, uint64_t ms);
 /* The last figures, when the box is dead. */

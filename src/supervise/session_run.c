@@ -81,6 +81,7 @@ static int begin(void *arg, bool rollback, bool *ret_kept, char *ret_why)
 {
 	struct run *run = arg;
 
+	run->said.len = 0;
 	json_decref(run->blocked_before);
 	run->blocked_before = events_blocked(run->events);
 	return session_files_begin(run, rollback, ret_kept, ret_why);
@@ -109,6 +110,52 @@ static json_int_t count_before(const json_t *before, const json_t *entry)
 	return count;
 }
 
+static void said(void *arg, const char *data, size_t len)
+{
+	struct run *run = arg;
+
+	hints_add(&run->said, data, len);
+}
+
+static bool is_text(const json_t *o, const char *key, const char *text)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	return s && strcmp(s, text) == 0;
+}
+
+/* What stood in the way of an execution: as for a run, but that a limit of the whole box that was
+ * reached does not tell by whom, and is noted late: what the execution says of it counts. A disk
+ * that is full says so to each that fails meanwhile. */
+static json_t *hints_for(struct run *run, const json_t *result, json_t *blocked)
+{
+	static const struct {
+		const char *outcome;
+		enum limit limit;
+	} ends[] = {{"timeout", LIMIT_WALL},
+		    {"cpu", LIMIT_CPU},
+		    {"output", LIMIT_OUTPUT},
+		    {"memory", LIMIT_MEMORY}};
+	struct result of = {.outcome = OUTCOME_EXIT,
+			    .processes_peak = run->result->processes_peak,
+			    .blocked = blocked};
+	unsigned set = 0;
+
+	of.status = !(is_text(result, "outcome", "ok") || is_text(result, "outcome", "ended")) ||
+		    json_integer_value(json_object_get(result, "status")) != 0;
+	if (of.status)
+		set = limits_full(run);
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		if (is_text(result, "outcome", ends[i].outcome))
+			set |= 1u << ends[i].limit;
+	for (int i = 0; i < LIMIT_COUNT; i++)
+		of.limits[i].hit = set >> i & 1;
+	/* Whoever interrupts it knows why. */
+	if (is_text(result, "outcome", "interrupted"))
+		of.status = 0;
+	return hints_make(&of, run->plan, &run->said);
+}
+
 static int settle(void *arg, bool back, json_t *result)
 {
 	struct run *run = arg;
@@ -130,6 +177,7 @@ static int settle(void *arg, bool back, json_t *result)
 		json_array_append_new(list, mine);
 	}
 	json_object_set_new(result, "blocked", list);
+	json_object_set_new(result, "hints", hints_for(run, result, list));
 	json_decref(now);
 	json_decref(run->blocked_before);
 	run->blocked_before = NULL;
@@ -243,6 +291,7 @@ int session_open(struct run *run, struct pale_err *err)
 		.fail = fail,
 		.drain = drain,
 		.cpu_us = cpu_us,
+		.said = said,
 		.look_at_memory = look_at_memory,
 		.freeze = freeze,
 		.stands = stands,

@@ -122,7 +122,7 @@ static void on_data(void *arg, enum output_stream stream, const char *data, size
 	    output_add(r->output, stream, data, len, &err) < 0)
 		run_fail(run, &err);
 	/* A terminal has one stream. */
-	if (!run->session && (stream == OUTPUT_STDERR || run->plan->command.tty))
+	if (stream == OUTPUT_STDERR || run->plan->command.tty)
 		hints_add(&run->said, data, len);
 	if (run->req->on_output)
 		run->req->on_output(run->req->arg, stream, data, len);
@@ -688,7 +688,9 @@ static void write_end(struct run *run, struct pale_err *err)
 		broker_finish(run->broker, on_egress_event, run);
 	events_flush(run->events);
 	r->blocked = events_blocked(run->events);
-	r->hints = hints_make(r, run->plan, &run->said);
+	/* A session is no run that failed: each of its executions was told its own. */
+	if (!run->session)
+		r->hints = hints_make(r, run->plan, &run->said);
 	if (run->broker) {
 		r->network = events_network(run->events);
 		json_object_set_new(r->network, "cpu_ms",

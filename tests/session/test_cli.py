@@ -191,6 +191,43 @@ def undo_restart_freeze():
     says("a frozen one can be removed", session("rm", "u"), 0)
 
 
+def rules(o):
+    return [h["rule"] for h in o["hints"]]
+
+
+@case
+def a_refusal_explains_itself():
+    os.makedirs("shown", exist_ok=True)
+    new("--name", "h", "--ro", "shown", "--processes", "12", "--disk", "4MiB", "--memory", "300MiB")
+    for what, code, rule, remedy in (
+            ("a write to what is shown", f"open('{tmp}/shown/x', 'w')", "files", "--overlay DIR"),
+            ("a file of the host", "open('/var/lib/dpkg/status')", "files", "--ro PATH"),
+            ("what a program in it says", "import subprocess, sys; sys.exit(subprocess.run(['cat', '/var/lib/dpkg/status']).returncode)", "files", "--ro PATH"),
+            ("a disk that is full", "open('/tmp/big', 'wb').write(bytes(8 << 20))", "limits.disk", "--disk"),
+            ("processes", "import subprocess\np = []\ntry:\n    for i in range(20): p.append(subprocess.Popen(['sleep', '9']))\n"
+             "finally: [x.kill() or x.wait() for x in p]", "limits.processes", "--processes"),
+            ("memory", "x = bytearray(1 << 40)", "limits.memory", "--memory"),
+            ("a call that is refused", "import os; os.unshare(os.CLONE_NEWUSER) if hasattr(os, 'unshare') else None\nimport ctypes\n"
+             "ctypes.CDLL(None).unshare(0x10000000); raise SystemExit(3)", "kernel.profile", "kernel.profile=nested")):
+        o = result("h", code)
+        check(f"{what}: fails, with the rule and what changes it", o["exit_status"] != 0 and rules(o).count(rule) == 1 and
+              any(remedy in h["text"] for h in o["hints"]), (o["exit_status"], o["hints"], o["events"][-1:]))
+        if rule == "limits.disk":
+            execute("h", "import os; os.unlink('/tmp/big')")
+    o = result("h", "while True: pass", "--timeout", "200ms")
+    check("time", o["outcome"] == "timeout" and rules(o) == ["limits.wall"], o["hints"])
+    done = execute("h", "open('/var/lib/dpkg/status')")
+    says("in a line for people, too", done, 1, 'pale: hint: files: "/var/lib/dpkg/status" is not in the box', "--ro PATH")
+    check("not with --quiet", "hint" not in execute("h", "open('/var/lib/dpkg/status')", "--quiet").stderr)
+    same("an execution is not told of those before it", result("h", "1 / 0")["hints"], [])
+    same("one that ends well is told nothing", result("h", "try: open('/var/lib/dpkg/status')\nexcept OSError as e: print(e, file=__import__('sys').stderr)")["hints"], [])
+    same("a file that is missing from the box's own is no refusal", result("h", "open('/tmp/none')")["hints"], [])
+    o = result("h", "raise OSError('No such file or directory: \\'/\\x1b[31mred')")
+    check("what the code makes up is quoted", rules(o) == ["files"] and "\\x1b[31m" in o["hints"][0]["text"], o["hints"])
+    check("the log has what happened, and no advice", all("hints" not in e for e in log(show("h")["id"])))
+    session("rm", "h")
+
+
 @case
 def the_policy_reaches_the_box():
     os.makedirs("data", exist_ok=True)
