@@ -24,7 +24,7 @@ Processes. The state of a session is the memory of a process, so the state of a 
              or kill what the execution started along with it.
     death    Its holder is a subreaper (prctl(2)), so what a dead process had started, however deep
              or detached, becomes the holder's child, and the holder had none before: it kills all of
-             its children until there are none, and says BACK held. A walk over the descendants could
+             its children until there are none, and says BACK held; or kept, if it is the spare. A walk over the descendants could
              not do this: once the process is dead nothing tells its orphans from other processes.
              Without a holder the same happens in the base, which says BACK fresh; or held, if what
              died was the first execution. (A box that is used once never has a holder of its own.)
@@ -425,12 +425,13 @@ def hold(child):
     put_back()
     set_subreaper(0)
     me = page[ACTIVE] = getpid()
+    kept = page[SPARE] == me  # it died between two executions
     page[SPARE] = 0
     if page[BEFORE] == me:
         page[BEFORE] = 0
         state.why = "it was taken back already"
     mend_streams()
-    say_back("held", status)
+    say_back("kept" if kept else "held", status)
 
 
 def put_back():
@@ -528,7 +529,7 @@ def base():
             put_back()
             mend_streams()
             state.why = "it was taken back already"
-        say_back("held" if page[BASE] else "fresh", status)
+        say_back("kept" if page[BASE] == PRESENT else "held" if page[BASE] else "fresh", status)
 
 
 def reseed():

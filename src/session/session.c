@@ -421,6 +421,7 @@ void session_put_back(struct session *s, json_t *files)
 static void take_back(struct session *s, const struct frame *f)
 {
 	bool held = frame_key_is(f, "held");
+	bool same = frame_key_is(f, "kept");
 	uint32_t undone = s->undoable;
 
 	/* That there is a fresh interpreter after one that ended itself was said with its end; the
@@ -432,10 +433,11 @@ static void take_back(struct session *s, const struct frame *f)
 	/* One that has not begun yet is run by whoever has come back. */
 	if (s->running && !s->beginning && !s->settling &&
 	    (f->id == s->running->id || s->running->pid)) {
-		died(s, f, held);
+		died(s, f, held || same);
 		return;
 	}
-	s->undoable = 0;
+	if (!same)
+		s->undoable = 0;
 	if (s->request == FRAME_UNDO && held && !s->undoing) {
 		json_t *files = NULL;
 
@@ -454,8 +456,12 @@ static void take_back(struct session *s, const struct frame *f)
 		 * just then is run by the one that has taken its place. */
 		snprintf(s->note, sizeof(s->note),
 			 "pale: the interpreter ended between two executions; %s",
-			 held ? "the state before the last one is back"
-			      : "this is a fresh one: variables are gone, files are there");
+			 same	? "nothing is lost: variables are as the last one left them"
+			 : held ? "variables are as before the last one, files as it left them"
+				: "this is a fresh one: variables are gone, files are there");
+		if (!same)
+			snprintf(s->not_armed, sizeof(s->not_armed),
+				 "the interpreter has ended since");
 		if (s->running && !s->settling) {
 			add_note(s, s->running, s->note, strlen(s->note));
 			s->note[0] = '\0';

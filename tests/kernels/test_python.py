@@ -656,7 +656,7 @@ def rolling_back():
         wait_for(lambda: len(below(k.process.pid)) == 4 and below(k.process.pid)[-2] == k.current.pid)
         os.kill(below(k.process.pid)[-1], signal.SIGKILL)  # idle, dead for whatever reason
         back = k.wait(BACK)
-        same("who dies between two executions is replaced, and nothing is lost", (back.key, back.id, k.value("a")), ("held", 0, "[1, 6, 10]"))
+        same("who dies between two executions is replaced, and nothing is lost", (back.key, back.id, k.value("a")), ("kept", 0, "[1, 6, 10]"))
         k.armed("a.append(11)")
         wait_for(lambda: len(below(k.process.pid)) == 4 and below(k.process.pid)[-2] == k.current.pid)
         os.kill(below(k.process.pid)[-1], signal.SIGKILL)

@@ -410,6 +410,44 @@ os.wait()
     s.end()
 
 
+@only("ordinary")
+def test_dies_between():
+    """What the interpreter's end between two executions takes along, and whether that is said."""
+    def die(s):
+        time.sleep(0.3)  # it gets ready for the next one meanwhile
+        leaf = [p for p in descendants(s.pid) if not descendants(p)]
+        before = s("session.show")["executions"]
+        os.kill(leaf[-1], signal.SIGKILL)
+        within(5, lambda: not start_of(leaf[-1]))
+        return before
+
+    def notes(a):
+        return " ".join(e["text"] for e in a["events"] if e["type"] == "note")
+
+    s = session("between")
+    s.run("x = 1; open('f', 'w').write('1')")
+    s.run("x = 2; open('f', 'w').write('2')")
+    die(s)
+    a = s.run("print(x, open('f').read())")
+    check("where its state was held, nothing is lost", a["out"] == "2 2\n" and "nothing is lost" in notes(a), (a["out"], notes(a)))
+    s.run("x = 3; open('f', 'w').write('3')")
+    die(s)
+    u = s("session.undo")
+    check("and the last one can still be undone, with its files", u["files_back"] == 1 and s.run("print(x, open('f').read())")["out"] == "2 2\n", u)
+    s.run("x = 4; open('f', 'w').write('4'); keep = open('g', 'w')")
+    die(s)
+    e = s.refused("session.undo")
+    check("where only the one before it was: no undo", e and e.code == "conflict" and "ended since" in e.message, e)
+    a = s.run("print(x, open('f').read())")
+    check("variables are as before it, files are not, and that is said", a["out"] == "2 4\n" and "files as it left them" in notes(a), (a["out"], notes(a)))
+    s.run("keep = open('g', 'w')")
+    s.run("x = 5")
+    die(s)
+    a = s.run("print('x' in globals(), open('f').read())")
+    check("where none was: a fresh one", a["out"] == "False 4\n" and "fresh" in notes(a), (a["out"], notes(a)))
+    s.end()
+
+
 @only("hostile")
 def test_keeper():
     s = session("keeper")
