@@ -49,7 +49,7 @@ DATA_MAX = 64 << 20
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 # What is said of an execution that was asked to be one that can be taken back.
 WHY = "IPython's kernel has threads of its own, which a copy of it would not have"
-SLOW_S = 0.5  # how much later an answer may come than the end of what it answers
+SLOW_S = 3  # how much later an answer may come than the end of what it answers
 MESSAGE = "application/vnd.jupyter.message+json"
 SHELL, IOPUB, STDIN, CONTROL, HB = range(1, 6)
 
@@ -432,8 +432,15 @@ class Translator:
                         x.reply = message["content"]
                 elif ready is self.sockets[IOPUB]:
                     self.read_iopub()
-            if x.idle and (x.reply or not self.sockets[SHELL].poll(SLOW_S * 1000)):
+            if x.idle and (x.reply or not self.reply_comes()):
                 self.finish(x)
+
+    def reply_comes(self):
+        """Whether there is an answer, or will be soon; not if it has died meanwhile."""
+        poller = self.zmq.Poller()
+        for one in self.sockets[SHELL], self.door.fileno():
+            poller.register(one, self.zmq.POLLIN)
+        return any(ready is self.sockets[SHELL] for ready, _ in poller.poll(SLOW_S * 1000))
 
     def read_iopub(self):
         s = self.sockets[IOPUB]

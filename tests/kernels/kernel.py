@@ -268,7 +268,7 @@ class Kernel:
     def restart(self):
         return self.ask(RESTART, BACK)
 
-    def close(self, timeout=5):
+    def close(self, timeout=20):
         """The supervisor goes; everything else has to. Returns what is left, which it ends."""
         if self.socket.fileno() < 0:
             return []
@@ -343,7 +343,7 @@ def below(pid):
     return found
 
 
-def wait_for(condition, seconds=5):
+def wait_for(condition, seconds=20):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():
