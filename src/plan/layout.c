@@ -576,6 +576,7 @@ static int emit_kernel(struct layout *l, struct pale_err *err)
 	if (!s)
 		return err_nomem(err, STAGE);
 	s->mode = 0444;
+	s->of_kernel = true;
 	return 0;
 }
 

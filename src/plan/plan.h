@@ -79,6 +79,7 @@ struct step {
 	bool readonly;	 /* STEP_PROC: nothing in it can be written to */
 	bool real; /* the source's path had no link when the plan was made, and may have none */
 	bool of_policy; /* a place of the policy's files: what is in it is no toolchain's */
+	bool of_kernel; /* STEP_FILE: the driver, which a zygote's fork has in its memory */
 };
 
 /* What tells programs how large the machine is, told for the box by the supervisor while it runs.

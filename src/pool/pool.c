@@ -23,12 +23,13 @@
 #define STAGE	   "pool"
 #define CLIENTS	   128
 #define LINE_BYTES 8192
-#define LINE_S	   10 /* for a client to say what it wants */
-#define BUILDING   3  /* boxes at a time */
-#define WARM_BOXES 4  /* that have run something already: such a box takes more memory */
-#define FAILURES   8  /* boxes one after the other that do not get ready: the pool gives up */
-#define CALM_MS	   5  /* after a box was taken, if others are ready: its first code comes first */
-#define PAUSE_MS   50 /* after a box that did not, and that much more after each further one */
+#define LINE_S	   10	/* for a client to say what it wants */
+#define BUILDING   3	/* boxes at a time */
+#define WARM_BOXES 4	/* that have run something already: such a box takes more memory */
+#define FAILURES   8	/* boxes one after the other that do not get ready: the pool gives up */
+#define CALM_MS	   5	/* after a box was taken, if others are ready: its first code comes first */
+#define RECOVER_MS 1000 /* between two looks at all runs for those whose supervisors were lost */
+#define PAUSE_MS   50	/* after a box that did not, and that much more after each further one */
 
 enum slot_state { SLOT_NONE, SLOT_BUILDING, SLOT_READY };
 enum warmth { COLD, WARMING /* it was told to */, WARM };
@@ -55,7 +56,8 @@ struct pool {
 	struct client clients[CLIENTS];
 	size_t nclients;
 	uint64_t claimed, failures;
-	uint64_t again_us; /* no box is begun before */
+	uint64_t again_us;   /* no box is begun before */
+	uint64_t recover_us; /* the first box after this looks for lost runs */
 	bool told, stop;
 	struct zygotes zygotes;
 	struct pale_err err; /* of the last box that did not get ready */
@@ -80,7 +82,7 @@ static void say_ready(void *arg, const char *id, bool warm)
 }
 
 /* In the fork: one box, from its making to its end. */
-static int supervise_box(struct pool *p, int sock)
+static int supervise_box(struct pool *p, int sock, bool recovers)
 {
 	struct supervise_session session = {.held = say_ready, .held_fd = sock};
 	struct supervise_request request = {
@@ -95,6 +97,7 @@ static int supervise_box(struct pool *p, int sock)
 		.err = -1,
 		.control = -1,
 		.keep_output = true,
+		.recovered = !recovers,
 		.own_process = true,
 		.arg = &sock,
 	};
@@ -120,6 +123,9 @@ static int supervise_box(struct pool *p, int sock)
 /* 1: in the supervisor, whose box has ended. */
 static int make_box(struct pool *p, struct slot *slot, struct pale_err *err)
 {
+	uint64_t now = clock_mono_us();
+	/* It costs each box as much as there are others. */
+	bool recovers = now >= p->recover_us;
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -127,7 +133,7 @@ static int make_box(struct pool *p, struct slot *slot, struct pale_err *err)
 	slot->pid = fork();
 	if (slot->pid == 0) {
 		close(pair[0]);
-		return supervise_box(p, pair[1]);
+		return supervise_box(p, pair[1], recovers);
 	}
 	close(pair[1]);
 	if (slot->pid < 0) {
@@ -136,6 +142,8 @@ static int make_box(struct pool *p, struct slot *slot, struct pale_err *err)
 	}
 	slot->sock = pair[0];
 	slot->state = SLOT_BUILDING;
+	if (recovers)
+		p->recover_us = now + RECOVER_MS * 1000ULL;
 	p->zygotes.forks++;
 	return 0;
 }

@@ -564,7 +564,7 @@ static int build(struct run *run, struct pale_err *err)
 		r = cgroup_attach_end(run->cgroup, err);
 	if (r == 0 && attach)
 		r = isolation_attached(&run->box, err);
-	if (r == 0)
+	if (r == 0 && !run->req->recovered)
 		r = supervise_recover(err);
 	if (r >= 0)
 		r = isolation_ready(plan, &run->box, err);

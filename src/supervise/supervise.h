@@ -44,6 +44,7 @@ struct supervise_request {
 	int control;	     /* packets of the library's caller (struct supervise_command), or -1 */
 	int caller_pidfd;    /* pale-box: when this process ends, the box is destroyed; 0: none */
 	bool keep_output;    /* in the result */
+	bool recovered;	     /* runs whose supervisors were lost are looked for often enough */
 	bool own_process;    /* nothing but this run lives here: memory may be given back while it
 				waits */
 	bool handle_signals; /* SIGINT and the like are for the box; off in a library */

@@ -254,5 +254,61 @@ check("others get warm", until(lambda: pools()[0]["warm"] == 4), pools())
 for m in mine:
     m.end()
 run("pool", "stop", "--all")
+
+# Lost runs: a pool that makes boxes looks for them, and not for each box.
+r = run("pool", "start", "-n", "2", "--memory", "303MiB")
+pool = pools()[0]
+known.append(pool["pid"])
+
+
+def supervisor(run_id):
+    """The process that holds a run's log."""
+    with open(f"/proc/{pool['pid']}/task/{pool['pid']}/children") as f:
+        for pid in f.read().split():
+            try:
+                if any(f"/runs/{run_id}/" in os.readlink(f"/proc/{pid}/fd/{n}") for n in os.listdir(f"/proc/{pid}/fd")):
+                    return int(pid)
+            except OSError:
+                pass
+    return None
+
+
+def lose():
+    """The id of a box that was taken, and whose supervisor is dead."""
+    c = Client(pool["key"])
+    run_id = c.ask("pool.claim")["result"]["id"]
+    os.kill(supervisor(run_id), signal.SIGKILL)
+    c.close()
+    return run_id
+
+
+def another_box():
+    c = Client(pool["key"])
+    c.ask("pool.claim")
+    c.end()
+
+
+def closed(run_id):
+    return "box.end" in [e["event"] for e in log(run_id)]
+
+
+def closed_by_pool(run_id):
+    another_box()
+    return closed(run_id)
+
+
+lost = lose()
+check("a run whose supervisor was killed is closed by the pool's other boxes", until(lambda: closed_by_pool(lost)), log(lost)[-1])
+check("and is on record as lost", "box.lost" in [e["event"] for e in log(lost)], log(lost)[-1])
+begun, lost = time.monotonic(), lose()
+for _ in range(3):
+    another_box()
+still, took = not closed(lost), time.monotonic() - begun
+if took < 0.7:
+    check("boxes made within a second of that do not look again", still, log(lost)[-1])
+else:
+    check(f"boxes made within a second of that do not look again # SKIP they took {took:.1f} s", True)
+check("those after it do", until(lambda: closed_by_pool(lost)), log(lost)[-1])
+run("pool", "stop", "--all")
 print(f"1..{number}")
 sys.exit(failed != 0)

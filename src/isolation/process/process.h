@@ -107,9 +107,12 @@ int mounts_close_proc(const struct plan *plan, struct pale_err *err) _must_check
 /* Is the step left out? A zygote's box has no place of the policy's files: what is in them may be
  * of a box's making, and modules must not be imported from there before the fork. Neither has it
  * files that the caller gave, which are for one box, nor what the supervisor would fill or listen
- * at. */
+ * at. The box of its fork has no driver to start: to write one, large as it is, takes as long as
+ * many mounts. */
 static inline bool step_left_out(enum box_role role, const struct step *s)
 {
+	if (role == BOX_ADOPTS)
+		return s->of_kernel;
 	return role == BOX_ZYGOTE &&
 	       (s->of_policy || s->given || s->type == STEP_COVER || s->type == STEP_SOCKET);
 }
