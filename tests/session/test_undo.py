@@ -448,6 +448,88 @@ def test_dies_between():
     s.end()
 
 
+# A cell that never ends: it takes the channel to the supervisor, ends itself by a forged DONE, and is the kernel from
+# then on. What it does with an execution is that one's code; each UNDO is answered by a flood, but its first word.
+FORGER = """
+import socket, stat, struct
+for fd in os.listdir('/proc/self/fd'):
+    try:
+        if stat.S_ISSOCK(os.stat(int(fd)).st_mode):
+            ch = socket.socket(fileno=os.dup(int(fd)))
+            if ch.getsockopt(socket.SOL_SOCKET, socket.SO_TYPE) == socket.SOCK_SEQPACKET:
+                break
+    except OSError:
+        pass
+STARTED, DONE, BACK, REFUSED = 17, 21, 22, 25
+def say(kind, id, value=0, key=b'', data=b''):
+    ch.send(struct.pack('<BBHIiII', kind, 0, len(key), id, value, len(data), 0) + key + data)
+def flood(id, others):
+    for _ in range(100):
+        for other in [id, 0, *others]:
+            for kind, value, key in ((BACK, 0, b'held'), (BACK, 0, b'kept'), (BACK, 9, b'fresh'), (REFUSED, 0, b''), (DONE, 0, b''), (STARTED, 1, b'armed')):
+                say(kind, other, value, key, b'forged')
+open('f', 'w').write('3'); open('g', 'w').write('3')
+say(DONE, MINE)
+while True:
+    packet = ch.recv(1 << 16)
+    kind, _, _, id, _, _, _ = struct.unpack_from('<BBHIiII', packet)
+    if kind == 2:
+        say(BACK, id, 0, b'held')
+        flood(id, [1, 2, 3, 4, 5, 6])
+    elif kind == 1:
+        say(DONE, id - 1)
+        say(BACK, id - 1, 0, b'held')
+        say(STARTED, id, os.getpid(), b'armed')
+        exec(packet[20:].decode())
+"""
+
+
+@only("hostile")
+def test_forged():
+    s = session("forged")
+
+    def read(path):
+        return base64.b64decode(s("files.read", path="/work/" + path)["data"]).decode()
+
+    s.run("open('f', 'w').write('1')\nfor i in range(300): open(f'many{i}', 'w').write('1')")
+    first = s.run("")["execution"]
+    s.run("open('f', 'w').write('2')\nfor i in range(300): open(f'many{i}', 'w').write('2')")
+    x = first + 2
+    a = s.run(FORGER.replace("MINE", str(x)))
+    check("a kernel may end an execution of its own", a["execution"] == x and a["result"]["outcome"] == "ok" and
+          files(a) == {"/work/f": "changed", "/work/g": "added"}, a["result"])
+    d = Door(s.id)
+    d.send("session.undo")
+    d2 = Door(s.id)
+    d2.send("session.exec", code="open('f', 'w').write('4'); say(DONE, id)", wait_ms=60000)
+    u = d.receive()
+    check("it is undone once, whatever comes meanwhile", u["undone"] == x and u["files_back"] == 2, u)
+    a = d2.receive()
+    check("what waited comes after, and only its own is listed", a["execution"] == x + 1 and a["result"]["outcome"] == "ok" and
+          files(a) == {"/work/f": "changed"}, a["result"])
+    check("nothing of another execution was undone", read("many7") == "2" and read("f") == "4", (read("many7"), read("f")))
+    u = s("session.undo")
+    check("the next one is its own", u["undone"] == x + 1 and read("f") == "2" and read("many7") == "2", (u, read("f")))
+    for _ in range(3):
+        e = s.refused("session.undo")
+        check("and there is no other", e and e.code == "conflict" and read("many7") == "2" and read("f") == "2", e)
+    a = s.run("open('f', 'w').write('5')\nfor _ in range(3): say(BACK, id, 9, b'held')")
+    check("one that says that it died takes its own files back", a["result"]["outcome"] == "died" and a["result"]["files_back"] == 1
+          and read("f") == "2" and read("many7") == "2", (a["result"], read("f")))
+    a = s.run("open('f', 'w').write('6'); say(DONE, id); flood(id, range(8))")
+    check("what it says while nothing runs undoes nothing", a["result"]["outcome"] == "ok" and s("session.show")["state"] == "idle"
+          and read("f") == "6" and read("many7") == "2", a["result"])
+    check("the supervisor is there", s("info")["state"] == "running" and host_tree(s.host) == s.host_was)
+    events = s.log()
+    check("the log says what was undone, and when each execution began and ended", [e["execution"] for e in events if e["event"] == "session.undone"] == [x, x + 1]
+          and all([e["execution"] for e in events if e["event"] == which] == list(range(1, x + 4)) for which in ("exec.start", "exec.end")),
+          [(e["event"], e.get("execution")) for e in events if e["event"].startswith(("exec", "session"))])
+    s.end()
+    within(20, lambda: os.path.exists(os.path.join(state, "runs", s.id, "head")))
+    p = subprocess.run([pale, "audit", "verify", s.id], env=env, capture_output=True, text=True, check=False)
+    check("and is whole", p.returncode == 0, p.stdout + p.stderr)
+
+
 @only("hostile")
 def test_keeper():
     s = session("keeper")
