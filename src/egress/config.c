@@ -251,16 +251,6 @@ static int read_text(const char *path, char **ret, struct pale_err *err)
 	return *ret ? 0 : err_nomem(err, STAGE);
 }
 
-static bool intercepts(const struct policy_network *n)
-{
-	if (n->nsecrets)
-		return true;
-	for (size_t i = 0; i < n->nrules; i++)
-		if (n->rules[i].intercept || n->rules[i].methods || n->rules[i].paths)
-			return true;
-	return false;
-}
-
 static int read_trust(struct config *c, struct pale_err *err)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT(TRUST_MAX);
@@ -292,7 +282,7 @@ int config_read_host(struct config *c, struct pale_err *err)
 
 	if (r == 0)
 		r = read_text("/etc/hosts", &c->hosts, err);
-	if (r == 0 && intercepts(c->network))
+	if (r == 0 && network_may_intercept(c->network))
 		r = read_trust(c, err);
 	return r;
 }

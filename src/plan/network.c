@@ -8,20 +8,6 @@
 #include "plan/trust.h"
 #include "policy/network.h"
 
-/* May the broker have to open TLS? Exactly that is asked for each name, when it is known. */
-static bool may_intercept(const struct policy_network *n)
-{
-	if (n->nsecrets)
-		return true;
-	for (size_t i = 0; i < n->nrules; i++) {
-		const struct network_rule *r = &n->rules[i];
-
-		if ((r->protocols & NETWORK_TLS) && (r->intercept || r->methods || r->paths))
-			return true;
-	}
-	return false;
-}
-
 static const char *variable(char *const *env, const char *name)
 {
 	size_t n = strlen(name);
@@ -65,7 +51,7 @@ int network_plan(struct plan *p, const struct plan_request *req, struct pale_err
 	p->network = calloc(1, sizeof(*p->network));
 	if (!p->network || network_copy(p->network, &policy->network) < 0)
 		return err_nomem(err, "plan");
-	p->intercepts = may_intercept(p->network);
+	p->intercepts = network_may_intercept(p->network);
 	r = plan_agent(p, req, err);
 	return r == 0 ? trust_find(p, err) : r;
 }

@@ -273,6 +273,19 @@ bool network_intercepts(const struct policy_network *n, const char *host, uint16
 	return looked_into;
 }
 
+bool network_may_intercept(const struct policy_network *n)
+{
+	if (n->nsecrets)
+		return true;
+	for (size_t i = 0; i < n->nrules; i++) {
+		const struct network_rule *r = &n->rules[i];
+
+		if ((r->protocols & NETWORK_TLS) && (r->intercept || r->methods || r->paths))
+			return true;
+	}
+	return false;
+}
+
 bool network_has_paths(const struct policy_network *n, const char *host)
 {
 	const struct network_question q = {.host = host};

@@ -190,6 +190,8 @@ struct network_answer network_ask(const struct policy_network *n, const struct n
 /* Must the requests of a TLS connection to this host and port be seen: a rule with intercept,
  * methods or paths, or a secret, and no exemption? */
 bool network_intercepts(const struct policy_network *n, const char *host, uint16_t port);
+/* Can there be such a connection at all? Else no certificate and no trust store are needed. */
+bool network_may_intercept(const struct policy_network *n);
 /* Does any rule for this host look at paths? */
 bool network_has_paths(const struct policy_network *n, const char *host);
 /* Is this a host whose requests the secret may be put into? */

@@ -658,6 +658,33 @@ static void test_intercepts(void **state)
 	}
 }
 
+/* Where it can never be, the broker reads no trust store. */
+static void test_may_intercept(void **state)
+{
+	static const struct {
+		const char *text;
+		bool may;
+	} rows[] = {
+		{"  allow: [{host: a.example}]\n", false},
+		{"  allow: [{host: a.example, protocol: http, methods: GET, paths: /x}]\n", false},
+		{"  allow: [{host: a.example, methods: GET}]\n", true},
+		{"  allow: [{host: a.example, protocol: tls, paths: /x}]\n", true},
+		{"  allow: [{host: a.example, intercept: true}]\n", true},
+		{"  allow: [{host: a.example}]\n  deny: [{host: a.example, methods: PUT}]\n", true},
+		{"  allow: [{host: a.example}]\n"
+		 "  secrets: [{env: K, value_from: \"env:X\", hosts: [a.example], header: x}]\n",
+		 true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_policy_ struct policy *p = load(rows[i].text);
+
+		if (network_may_intercept(&p->network) != rows[i].may)
+			fail_msg("%s", rows[i].text);
+	}
+}
+
 static void test_may_dial(void **state)
 {
 	static const struct {
@@ -824,6 +851,7 @@ int main(void)
 		cmocka_unit_test(test_check),
 		cmocka_unit_test(test_ask),
 		cmocka_unit_test(test_intercepts),
+		cmocka_unit_test(test_may_intercept),
 		cmocka_unit_test(test_may_dial),
 		cmocka_unit_test(test_may_dial_by_several),
 		cmocka_unit_test(test_wanted),
