@@ -216,8 +216,12 @@ static void add_resources(struct plan *p)
 		    p->affinity == 1 ? "" : "s");
 		SAY(it->fallback, "no cpu cgroup: %s",
 		    p->host.cgroup.why[0] ? p->host.cgroup.why : "none can be made");
+		SAY(it->uncovered, "a program that asks for other processors "
+				   "(sched_setaffinity) runs on them");
 		if (p->limits.cpus_milli < 1000) {
-			SAY(it->uncovered, "a whole processor can be used");
+			SAY(it->uncovered,
+			    "a whole processor can be used; so can others, by a program that asks "
+			    "for them (sched_setaffinity)");
 			it->best_effort = true;
 		}
 	}

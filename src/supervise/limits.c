@@ -144,6 +144,16 @@ static bool new_kills(struct run *run, const struct cgroup_usage *u)
 	return more;
 }
 
+/* Kept as last seen: a scope of systemd's is gone at the end. */
+static void note_throttled(struct run *run)
+{
+	uint64_t ms =
+		run->plan->cgroup_limits.cpus_milli ? cgroup_throttled_us(run->cgroup) / 1000 : 0;
+
+	if (ms > run->result->throttled_ms)
+		run->result->throttled_ms = ms;
+}
+
 static uint64_t look(struct run *run, bool final)
 {
 	const struct policy_limits *limits = &run->plan->limits;
@@ -157,6 +167,7 @@ static uint64_t look(struct run *run, bool final)
 			next = share_look(run, g.cpu_us);
 		if (!run->plan->sample_cpu)
 			check_cpu(run, g.cpu_us, final);
+		note_throttled(run);
 		if (!run->plan->sample_memory && new_kills(run, &g))
 			memory_over(run, g.memory_peak_bytes, true);
 		if (g.processes_refused)

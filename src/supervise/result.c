@@ -123,8 +123,9 @@ const char *result_describe(const struct result *r, char *out, size_t size)
 
 json_t *result_usage_json(const struct result *r)
 {
-	return json_pack("{sI sI sI sI sI sI sI sI}", "wall_ms", (json_int_t)r->wall_ms, "cpu_ms",
-			 (json_int_t)r->cpu_ms, "memory_peak_bytes",
+	return json_pack("{sI sI sI sI sI sI sI sI sI}", "wall_ms", (json_int_t)r->wall_ms,
+			 "cpu_ms", (json_int_t)r->cpu_ms, "throttled_ms",
+			 (json_int_t)r->throttled_ms, "memory_peak_bytes",
 			 (json_int_t)r->memory_peak_bytes, "processes_peak",
 			 (json_int_t)r->processes_peak, "disk_bytes", (json_int_t)r->disk_bytes,
 			 "disk_inodes", (json_int_t)r->disk_inodes, "stdout_bytes",

@@ -49,6 +49,7 @@ struct result {
 	int exec_error; /* errno of an exec that failed, or 0 */
 	struct limit_hit limits[LIMIT_COUNT];
 	uint64_t wall_ms, cpu_ms, setup_us;
+	uint64_t throttled_ms; /* its processes waited because limits.cpus was used up */
 	uint64_t memory_peak_bytes, processes_peak;
 	uint64_t disk_bytes, disk_inodes;
 	uint64_t leftover;     /* processes still alive when the main one ended; killed */

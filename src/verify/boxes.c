@@ -45,7 +45,7 @@ static int make_arguments(const struct jobs *jobs, const struct job *job, struct
 {
 	size_t n = 0;
 
-	a->argv = calloc(jobs->host->ntargets + job->n + 6, sizeof(*a->argv));
+	a->argv = calloc(jobs->host->ntargets + job->n + 7, sizeof(*a->argv));
 	if (!a->argv)
 		return err_nomem(err, STAGE);
 	a->argv[n++] = jobs->corpus->program;
@@ -54,6 +54,8 @@ static int make_arguments(const struct jobs *jobs, const struct job *job, struct
 		a->argv[n++] = target_of(jobs->host, i, job, a->word[i], sizeof(a->word[i]));
 	snprintf(a->max, sizeof(a->max), "max=%llu", (unsigned long long)job->max);
 	a->argv[n++] = a->max;
+	if (jobs->quota)
+		a->argv[n++] = "widen=1";
 	if (*jobs->allowed)
 		a->argv[n++] = jobs->allowed;
 	if (*jobs->denied)
@@ -148,6 +150,39 @@ static void take_outcome(const struct job *job, struct pale_result *result)
 				 pale_result_summary(result));
 }
 
+static bool is_measured(const struct job *job)
+{
+	const char *limit = job->n == 1 ? job->attempts[0]->limit : NULL;
+
+	return limit && strcmp(limit, "cpus") == 0;
+}
+
+/* That it got no more than its limit says nothing where others wanted the processors too: then the
+ * kernel must have let it wait for the limit's sake. */
+static void take_throttled(const struct job *job, struct pale_result *result)
+{
+	struct attempt *a = is_measured(job) ? job->attempts[0] : NULL;
+	_cleanup_free_ char *used = a ? strdup(a->detail) : NULL;
+	json_int_t ms = 0;
+	json_t *all;
+
+	if (!used || a->verdict != VERDICT_HELD || !strstr(used, " denied EAGAIN"))
+		return;
+	all = json_loads(pale_result_json(result), JSON_ALLOW_NUL, NULL);
+	ms = json_integer_value(json_object_get(json_object_get(all, "usage"), "throttled_ms"));
+	json_decref(all);
+	*strstr(used, " denied") = '\0';
+	if (ms > 0) {
+		snprintf(a->detail, sizeof(a->detail), "%.60s; held back for %lld ms", used,
+			 (long long)ms);
+		return;
+	}
+	a->verdict = VERDICT_UNCLEAR;
+	snprintf(a->detail, sizeof(a->detail),
+		 "%.60s: others kept the processors busy, and the limit was not met; try again",
+		 used);
+}
+
 static int finish(const struct job *job, struct pale_box *box, struct pale_err *err)
 {
 	struct pale_result *result;
@@ -158,6 +193,7 @@ static int finish(const struct job *job, struct pale_box *box, struct pale_err *
 	take_output(job, result);
 	take_kept(job, result);
 	take_outcome(job, result);
+	take_throttled(job, result);
 	for (size_t i = 0; i < job->n; i++)
 		snprintf(job->attempts[i]->run, sizeof(job->attempts[i]->run), "%s",
 			 pale_result_audit_id(result));
@@ -176,13 +212,6 @@ static int explain(const struct job *job, int r, struct pale_err *err)
 	if (r < 0 && job->n == 1)
 		err_add(err, " (in the box of the attack %s)", job->attempts[0]->name);
 	return r;
-}
-
-static bool is_measured(const struct job *job)
-{
-	const char *limit = job->n == 1 ? job->attempts[0]->limit : NULL;
-
-	return limit && strcmp(limit, "cpus") == 0;
 }
 
 /* What the whole machine is needed for is measured with no other box beside it. */

@@ -21,6 +21,7 @@ struct jobs {
 	const struct host_side *host;
 	const char *dir;		/* the caller's working directory is none of theirs */
 	char allowed[300], denied[300]; /* "allowed=HOST", of the policy's rules; or "" */
+	bool quota;			/* limits.cpus is kept by a control group */
 	struct job *list;
 	size_t n;
 	unsigned parallel;

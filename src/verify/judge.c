@@ -25,6 +25,13 @@ static json_t *find(const struct promised *p, const char *axis, const char *prom
 	return NULL;
 }
 
+bool judge_as_asked(const struct promised *p, const char *axis, const char *promise)
+{
+	json_t *it = find(p, axis, promise);
+
+	return it && !json_object_get(it, "fallback");
+}
+
 bool judge_promised(const struct promised *p, const struct attempt *a)
 {
 	if ((a->flags & ATTACK_NESTING && p->nested) ||

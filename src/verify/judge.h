@@ -10,10 +10,13 @@
 struct promised {
 	json_t *promises; /* of the plan: [{axis, promise, what, mechanism, ...}] */
 	bool network, nested, strict, watch_all, watch_writes;
+	bool quota; /* limits.cpus is kept by a control group */
 };
 
 /* Is the attack aimed at a promise, and not at what the policy permits? */
 bool judge_promised(const struct promised *p, const struct attempt *a);
+/* Is this promised, and nothing less in its place? */
+bool judge_as_asked(const struct promised *p, const char *axis, const char *promise);
 /* Sets `logged` of each by the log of their run. PALE_E_AUDIT: it does not verify. */
 int judge_log(struct attempt **attempts, size_t n, const char *run,
 	      struct pale_err *err) _must_check_;

@@ -151,8 +151,8 @@ static uint64_t half_of_memory(void)
 	return kib * 1024 / 2;
 }
 
-/* To use more there must be more: cpus_spin takes at most 16, and calls it more from 1.3 times the
- * limit and 0.15 on. A tenth of what there is may be others'. In thousandths, as all of it. */
+/* To use more there must be more: cpus_spin takes at most 16, and calls it more from 1.2 times the
+ * limit and 0.05 on. A tenth of what there is may be others'. In thousandths, as all of it. */
 static uint64_t most_processors(void)
 {
 	long host = sysconf(_SC_NPROCESSORS_ONLN);
@@ -164,14 +164,15 @@ static uint64_t most_processors(void)
 	return ((uint64_t)host * 900 - 150) * 10 / 13 / 100 * 100;
 }
 
-static uint64_t bound(const struct limit_row *row, uint64_t given)
+static uint64_t bound(const struct limit_row *row, uint64_t given, bool quota)
 {
 	uint64_t value = row->most && given > row->most ? row->most : given;
 
 	if (row->unit == BYTES && row->most && half_of_memory() && value > half_of_memory())
 		value = half_of_memory();
-	if (row->unit == MILLI && value > most_processors())
-		value = most_processors();
+	/* A busy machine, too, leaves more than a tenth of a processor to be had. */
+	if (row->unit == MILLI && value > (quota ? 100 : most_processors()))
+		value = quota ? 100 : most_processors();
 	return value;
 }
 
@@ -205,8 +206,8 @@ static int apply_set(struct attempt *a, struct pale_policy *p, struct pale_err *
 	return 0;
 }
 
-int verify_limit(const struct pale_policy *given, struct attempt *a, struct pale_policy *p,
-		 uint64_t *ret_max, struct pale_err *err)
+int verify_limit(const struct pale_policy *given, struct attempt *a, bool quota,
+		 struct pale_policy *p, uint64_t *ret_max, struct pale_err *err)
 {
 	const struct limit_row *row = find(a->limit, strlen(a->limit));
 	char text[NUM_TEXT];
@@ -217,7 +218,7 @@ int verify_limit(const struct pale_policy *given, struct attempt *a, struct pale
 		return err_set(err, PALE_E_SYSTEM, STAGE, 0, "there is no limit %s", a->limit);
 	theirs = *(const uint64_t *)(const void *)((const char *)&given->model->limits +
 						   row->offset);
-	*at(p, row) = bound(row, theirs);
+	*at(p, row) = bound(row, theirs, quota);
 	r = apply_set(a, p, err);
 	if (r < 0)
 		return r;

@@ -16,6 +16,7 @@
 int verify_policy(const struct pale_policy *given, const char *program, const char *dir, bool files,
 		  struct pale_policy **ret, struct pale_err *err) _must_check_;
 /* And for an attack on a limit: the limit is the given policy's, or, if that cannot be exceeded in
- * a few seconds, lower; a->lowered then says so. ret_max: the limit, in its smallest unit. */
-int verify_limit(const struct pale_policy *given, struct attempt *a, struct pale_policy *policy,
-		 uint64_t *ret_max, struct pale_err *err) _must_check_;
+ * a few seconds, or on a busy machine, lower; a->lowered then says so. quota: a share of a
+ * processor can be kept, by a control group. ret_max: the limit, in its smallest unit. */
+int verify_limit(const struct pale_policy *given, struct attempt *a, bool quota,
+		 struct pale_policy *policy, uint64_t *ret_max, struct pale_err *err) _must_check_;

@@ -86,6 +86,7 @@ static int find_promises(struct verifying *v, struct pale_err *err)
 	policy->model->limits = model->limits;
 	r = get_promises(policy, v->scratch.path, &v->promised.promises, err);
 	pale_policy_free(policy);
+	v->promised.quota = judge_as_asked(&v->promised, "resources", "cpus");
 	v->promised.network = network_wanted(&model->network);
 	v->promised.nested = model->profile == PROFILE_NESTED;
 	v->promised.strict = model->profile == PROFILE_STRICT;
@@ -134,7 +135,8 @@ static int add_job(struct verifying *v, struct attempt **attempts, size_t n, boo
 	v->jobs.n++;
 	r = verify_policy(v->policy, v->corpus.program, v->scratch.path, files, &job->policy, err);
 	if (r == 0 && n == 1 && attempts[0]->limit)
-		r = verify_limit(v->policy, attempts[0], job->policy, &job->max, err);
+		r = verify_limit(v->policy, attempts[0], v->promised.quota, job->policy, &job->max,
+				 err);
 	return r;
 }
 
@@ -265,6 +267,7 @@ static int run(struct verifying *v, struct pale_err *err)
 	int r;
 
 	find_hosts(v);
+	v->jobs.quota = v->promised.quota;
 	v->jobs.corpus = &v->corpus;
 	v->jobs.host = &v->host;
 	v->jobs.dir = v->scratch.path;

@@ -168,14 +168,27 @@ try:
         v = Verify("--attack", "shared_memory,semaphore,sysv_shm", lacks="ipc")
         breaks("with the host's shared memory", v, "kernel.processes", ["shared_memory", "semaphore", "sysv_shm"])
         v = Verify("--attack", "wall_sleep,cpu_spin,memory_private,memory_files,processes_fork,open_files,output_flood,disk_fill,"
-                   "disk_inodes,file_size_write", lacks="limits")
-        for promise, some in (("resources.wall", ["wall_sleep"]), ("resources.cpu", ["cpu_spin"]),
+                   "disk_inodes,file_size_write,cpus_spin", lacks="limits")
+        for promise, some in (("resources.wall", ["wall_sleep"]), ("resources.cpu", ["cpu_spin"]), ("resources.cpus", ["cpus_spin"]),
                               ("resources.memory", ["memory_private", "memory_files"]), ("resources.processes", ["processes_fork"]),
                               ("resources.open_files", ["open_files"]), ("resources.output", ["output_flood"]),
                               ("files.disk", ["disk_fill", "disk_inodes"]), ("files.file_size", ["file_size_write"])):
             breaks("without limits", v, promise, some)
 
         processors = len(os.sched_getaffinity(0))
+        # What others use on a busy machine is no limit, and no limit is not kept from being missed by it.
+        others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4 * processors)]
+        try:
+            busy, missing = Verify("--attack", "cpus_spin"), Verify("--attack", "cpus_spin", lacks="limits")
+        finally:
+            for other in others:
+                other.kill()
+                other.wait()
+        held("cpus, on a busy machine", busy)
+        breaks("without limits, on a busy machine", missing, "resources.cpus", ["cpus_spin"])
+        check("a share is kept by what lets the box wait", "held back for" in busy.attacks["cpus_spin"].get("detail", "") or
+              "EINVAL" in busy.attacks["cpus_spin"].get("detail", ""), busy.attacks["cpus_spin"])
+
         v = Verify("--attack", "cpus_spin", "--set", f"limits.cpus={processors}")
         lowered = v.attacks.get("cpus_spin", {}).get("lowered", "=0").split("=")[1]
         check("a limit of all processors is lowered so far that the attack could exceed it",

@@ -5,7 +5,6 @@
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -133,19 +132,14 @@ int __wrap_network_enter(struct network *n, struct pale_err *err)
 	return without("network") ? 0 : __real_network_enter(n, err);
 }
 
-/* The host's shared memory and queues. */
+/* The host's shared memory and queues. Like the C library's own, it takes six arguments whoever
+ * calls, which come where those of a call with fewer have others or nothing: not by va_arg(), whose
+ * reading past the caller's last a sanitizer reports. */
 long __real_syscall(long number, ...);
-long __wrap_syscall(long number, ...);
-long __wrap_syscall(long number, ...)
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
-	long a[6];
-	va_list ap;
-
-	va_start(ap, number);
-	for (int i = 0; i < 6; i++)
-		a[i] = va_arg(ap, long);
-	va_end(ap);
 	if (number == SYS_clone3 && without("ipc"))
-		((struct clone_args *)a[0])->flags &= ~(uint64_t)CLONE_NEWIPC;
-	return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+		((struct clone_args *)a)->flags &= ~(uint64_t)CLONE_NEWIPC;
+	return __real_syscall(number, a, b, c, d, e, f);
 }
