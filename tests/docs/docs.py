@@ -109,6 +109,28 @@ for row in claims:
 check("the attacks that the threat model names exist", unknown_attacks)
 check("and each attack is aimed at one of its claims", [f"attacks/{aims[a].split('.')[0]}/{a}.c" for a in set(aims) - named])
 
+# docs/HARDENING.md and the doctor: each check that it names is one, and each side channel that a policy may speak of has
+# its row, with the check that shows it.
+doctor, hardening = text("src/isolation/doctor.c"), text("docs/HARDENING.md")
+shown = {name.strip() for name in re.findall(r'\b(?:note|check_mount|check_controller)\(\s*x, "([^"]+)"', doctor)}
+columns = []
+for table in re.findall(r"(?:^\|.*\n)+", hardening, re.M):
+    rows_of = [[c.strip() for c in line.strip("|").split("|")] for line in table.splitlines()]
+    if rows_of[0][-1] == "`pale doctor`":
+        columns += [(row[0], re.findall(r"`([^`]+)`", row[-1])) for row in rows_of[2:]]
+mentioned = {name for _, names in columns for name in names}
+mentioned |= {re.split("  ", name)[0] for name in
+              re.findall(r"`pale doctor`(?: shows it as|:| says) `([\w ]+?)`", hardening.replace("\n", " "))}
+check("the checks of pale doctor that docs/HARDENING.md names exist",
+      [f"{name} is none of {sorted(shown)}" for name in mentioned - shown] +
+      ([] if len(shown) >= 20 and len(mentioned) >= 12 else [f"found {len(mentioned)} of {len(shown)}"]))
+keys = set(re.findall(r"kernel: \{(\w+):", " ".join(re.findall(r'"([^"\n]*)"', doctor))))
+keys.discard("profile")
+check("and it has each side channel that the doctor speaks of, with its check",
+      [f"kernel.{key} has no row with a check" for key in keys
+       if not any(f"kernel: {{{key}:" in first and names for first, names in columns)] +
+      ([] if len(keys) == 3 else [f"found {keys}"]))
+
 # Commands in code blocks: the command exists, and so does each long option.
 unknown = []
 if commands:
