@@ -9,8 +9,9 @@
 #include "base/num.h"
 #include "base/str.h"
 
-#define STAGE "verify"
-#define MIB   ((uint64_t)1 << 20)
+#define STAGE	    "verify"
+#define MIB	    ((uint64_t)1 << 20)
+#define CONNECTIONS 32
 
 enum unit { COUNT, BYTES, MS, MILLI };
 
@@ -231,4 +232,15 @@ int verify_limit(const struct pale_policy *given, struct attempt *a, bool quota,
 			 text_of(row->unit, mine, text));
 	*ret_max = mine;
 	return 0;
+}
+
+uint64_t verify_connections(struct attempt *a, struct pale_policy *p)
+{
+	uint64_t *n = &p->model->network.connections;
+
+	if (*n > CONNECTIONS) {
+		*n = CONNECTIONS;
+		snprintf(a->lowered, sizeof(a->lowered), "network.connections=%d", CONNECTIONS);
+	}
+	return *n;
 }

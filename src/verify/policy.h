@@ -15,6 +15,9 @@
  * which the promises about these are tried. Limits are high enough for attacks on other things. */
 int verify_policy(const struct pale_policy *given, const char *program, const char *dir, bool files,
 		  struct pale_policy **ret, struct pale_err *err) _must_check_;
+/* And for an attack on caps of the network: as many connections at a time as it opens in a moment.
+ */
+uint64_t verify_connections(struct attempt *a, struct pale_policy *policy);
 /* And for an attack on a limit: the limit is the given policy's, or, if that cannot be exceeded in
  * a few seconds, or on a busy machine, lower; a->lowered then says so. quota: a share of a
  * processor can be kept, by a control group. ret_max: the limit, in its smallest unit. */

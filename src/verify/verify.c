@@ -137,6 +137,8 @@ static int add_job(struct verifying *v, struct attempt **attempts, size_t n, boo
 	if (r == 0 && n == 1 && attempts[0]->limit)
 		r = verify_limit(v->policy, attempts[0], v->promised.quota, job->policy, &job->max,
 				 err);
+	if (r == 0 && n == 1 && strcmp(attempts[0]->promise, "caps") == 0)
+		job->max = verify_connections(attempts[0], job->policy);
 	return r;
 }
 
