@@ -7,8 +7,8 @@
  * fails, with an error that the call can have.
  *
  * -m: each call of that name fails, by default with ENOSYS. TEXT: only if its first or second
- * argument is a text that begins so; or, with =NUMBER or =I=NUMBER, if argument I (0) is NUMBER;
- * &NUMBER: has those bits.
+ * argument is a text that begins so ($TEXT: ends so); or, with =NUMBER or =I=NUMBER, if argument I
+ * (0) is NUMBER; &NUMBER: has those bits.
  *
  * -u: from the exec of a program of this name on a process is left alone (the box's command).
  *
@@ -44,7 +44,7 @@
 
 struct mask {
 	int nr, error, arg;
-	char op; /* what is looked at: 0, '=', '&' or 't'ext */
+	char op; /* what is looked at: 0, '=', '&', 't'ext or '$': its end */
 	unsigned long number;
 	const char *text;
 };
@@ -228,8 +228,8 @@ static void add_mask(char *text)
 		}
 		m->number = strtoul(what, NULL, 0);
 	} else if (what) {
-		m->op = 't';
-		m->text = what;
+		m->op = *what == '$' ? '$' : 't';
+		m->text = what + (*what == '$');
 	}
 }
 
@@ -257,6 +257,18 @@ static bool has_text(pid_t pid, uint64_t at, const char *text)
 	       memcmp(have, text, len) == 0;
 }
 
+static bool ends_with(pid_t pid, uint64_t at, const char *text)
+{
+	char have[4096];
+	/* What follows a text on its page is there, what follows the page may not be. */
+	size_t room = 4096 - at % 4096;
+	struct iovec to = {have, room}, from = {(void *)(uintptr_t)at, room};
+	ssize_t n = process_vm_readv(pid, &to, 1, &from, 1, 0);
+	size_t len = n > 0 ? strnlen(have, (size_t)n) : 0;
+
+	return len >= strlen(text) && memcmp(have + len - strlen(text), text, strlen(text)) == 0;
+}
+
 static bool masked(const struct mask *m, pid_t pid, const struct __ptrace_syscall_info *info)
 {
 	const uint64_t *args = info->entry.args;
@@ -267,6 +279,8 @@ static bool masked(const struct mask *m, pid_t pid, const struct __ptrace_syscal
 		return args[m->arg] == m->number;
 	if (m->op == '&')
 		return (args[m->arg] & m->number) != 0;
+	if (m->op == '$')
+		return ends_with(pid, args[0], m->text) || ends_with(pid, args[1], m->text);
 	return m->op != 't' || has_text(pid, args[0], m->text) || has_text(pid, args[1], m->text) ||
 	       has_text(pid, args[2], m->text);
 }

@@ -113,6 +113,17 @@ def test_moment():
 
 
 @case
+def test_no_kill():
+    """Before Linux 5.14 control groups of version 2 have no cgroup.kill: what is in a box is killed one by one."""
+    mask = ["openat:ENOENT:$/cgroup.kill", "access:ENOENT:$/cgroup.kill"]
+    r = Faulty(["-u", "sh", *[w for m in mask for w in ("-m", m)]], ["--timeout", "1s"],
+               ["--", "sh", "-c", "trap '' TERM; for i in 1 2 3 4 5 6 7 8; do setsid sleep 1000 & done; wait; wait"])
+    if not r.failed:
+        return skip("cgroup.kill: a box ends without it", "control groups are of version 1, or there are none: tests/vm has them")
+    check("cgroup.kill: a box ends without it", r.status == 124 and "left " not in r.report, r)
+
+
+@case
 def test_other_root():
     """Root in a user namespace of few ids, but its id is the host's root's, whose the kernel's settings are."""
     if not root:
