@@ -10,6 +10,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -19,6 +20,7 @@
 #define STAGE		"egress"
 #define HOST_FILE_MAX	(1u << 20) /* resolv.conf, hosts */
 #define TRUST_MAX	(16u << 20)
+#define READ_BYTES	65536u /* what buf_read_fd() asks for at a time */
 #define TRUST_STORE	"/etc/ssl/certs/ca-certificates.crt"
 #define TRUST_STORE_ALT "/etc/pki/tls/certs/ca-bundle.crt"
 
@@ -236,7 +238,15 @@ static int add_file(struct buf *b, const char *path)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
-	return fd < 0 ? -errno : buf_read_fd(b, fd);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	/* Room for all of it, and for the read that finds its end: growing copies each time. */
+	if (fstat(fd, &st) == 0 && st.st_size > 0 && (size_t)st.st_size < b->max / 2 &&
+	    b->len < b->max / 2 - READ_BYTES)
+		(void)!buf_room(b, (size_t)st.st_size + READ_BYTES);
+	return buf_read_fd(b, fd);
 }
 
 /* A file that need not be there: without it the resolver's defaults hold. */

@@ -27,7 +27,6 @@
 
 struct kind {
 	struct egress_event ev; /* count: not told yet */
-	bool used;
 	unsigned singles;
 	uint64_t last_us;
 	unsigned wait_ms; /* between two counts of it */
@@ -37,6 +36,7 @@ struct kind {
 struct events {
 	struct egress *e;
 	struct kind kinds[KINDS];
+	bool taken[KINDS]; /* apart: what is looked through is not the kinds' own pages */
 	size_t used;
 	uint64_t budget_milli; /* of single events, thousandths */
 	uint64_t budget_us;    /* when it was filled up */
@@ -96,14 +96,15 @@ static struct kind *kind_find(struct events *v, const struct egress_event *ev, s
 	for (size_t i = 0; i < KINDS; i++, at = (at + 1) % KINDS) {
 		struct kind *k = &v->kinds[at];
 
-		if (k->used && same_kind(&k->ev, ev))
+		if (v->taken[at] && same_kind(&k->ev, ev))
 			return k;
-		if (k->used)
+		if (v->taken[at])
 			continue;
 		if (v->used >= limit)
 			return NULL;
 		v->used++;
-		*k = (struct kind){.used = true, .ev = *ev};
+		v->taken[at] = true;
+		*k = (struct kind){.ev = *ev};
 		k->ev.count = 0;
 		k->ev.bytes_in = k->ev.bytes_out = 0;
 		return k;
@@ -210,7 +211,7 @@ static bool tell_counted(struct events *v, bool all)
 	for (size_t i = 0; i < KINDS; i++) {
 		struct kind *k = &v->kinds[i];
 
-		if (!k->used || !k->ev.count || (!all && now_us < k->due_us))
+		if (!v->taken[i] || !k->ev.count || (!all && now_us < k->due_us))
 			continue;
 		if (put(v, &k->ev) < 0)
 			return false;
@@ -232,25 +233,26 @@ static void forget_quiet(struct events *v)
 	for (size_t i = 0; i < KINDS; i++) {
 		struct kind *k = &v->kinds[i];
 
-		if (k->used && (k->ev.count || now_us - k->last_us < FORGET_US))
+		if (v->taken[i] && (k->ev.count || now_us - k->last_us < FORGET_US))
 			kept++;
 	}
 	if (kept == v->used)
 		return;
 
-	struct kind *old = malloc(sizeof(v->kinds));
+	struct kind *old = kept ? calloc(kept, sizeof(*old)) : NULL;
+	size_t n = 0;
 
-	if (!old)
+	if (kept && !old)
 		return; /* next time */
-	memcpy(old, v->kinds, sizeof(v->kinds));
-	memset(v->kinds, 0, sizeof(v->kinds));
+	for (size_t i = 0; i < KINDS; i++)
+		if (v->taken[i] && n < kept &&
+		    (v->kinds[i].ev.count || now_us - v->kinds[i].last_us < FORGET_US))
+			old[n++] = v->kinds[i];
+	memset(v->taken, 0, sizeof(v->taken));
 	v->used = 0;
-	for (size_t i = 0; i < KINDS; i++) {
-		struct kind *to;
+	for (size_t i = 0; i < n; i++) {
+		struct kind *to = kind_find(v, &old[i].ev, KINDS);
 
-		if (!old[i].used || (!old[i].ev.count && now_us - old[i].last_us >= FORGET_US))
-			continue;
-		to = kind_find(v, &old[i].ev, KINDS);
 		if (to)
 			*to = old[i];
 	}

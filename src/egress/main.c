@@ -334,5 +334,7 @@ int main(void)
 	event_base_dispatch(e.base);
 	event_free(control);
 	stop(&e);
+	/* All is said: the supervisor need not wait until the kernel has taken our memory down. */
+	close(CONTROL);
 	_exit(0); /* nothing that would run at exit is allowed any more */
 }

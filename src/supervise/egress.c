@@ -42,6 +42,7 @@ struct broker {
 	pid_t pid;
 	int pidfd, sock, theirs;
 	bool ended;
+	bool finishing; /* it was told to end, and may be gone */
 	char **placeholders;
 	char *ca;
 	char program[PATH_MAX];
@@ -368,6 +369,8 @@ static int receive(struct broker *b, struct egress_message *m, struct pale_err *
 	} while (n < 0 && errno == EINTR);
 	if (n < 0 && errno == EAGAIN)
 		return 0;
+	if (n <= 0 && b->finishing)
+		return err_set(err, PALE_E_SYSTEM, STAGE, 0, "the egress broker has ended");
 	if (n <= 0)
 		return died(b, err);
 	if (n != (ssize_t)sizeof(*m))
@@ -526,6 +529,7 @@ void broker_finish(struct broker *b, void (*fn)(void *arg, const struct egress_e
 
 	if (b->ended || say(b, EGRESS_STOP, NULL, 0, &ignored) < 0)
 		return;
+	b->finishing = true;
 	while (wait_for(b, until)) {
 		int r = broker_take(b, &said, &ignored);
 

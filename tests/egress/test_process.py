@@ -28,6 +28,8 @@ def confined():
     time.sleep(0.3)
     same("one broker a box", len(pids), 1)
     pid = pids[0]
+    # The filter is the last that it puts on, when the box has its network.
+    wait_for(lambda: "\nSeccomp:\t2" in open(f"/proc/{pid}/status").read())
     with open(f"/proc/{pid}/status") as f:
         status = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
     for k in ("CapInh", "CapPrm", "CapEff", "CapAmb"):

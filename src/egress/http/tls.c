@@ -1,6 +1,8 @@
 /* TLS to both sides of an intercepted connection: see tls.h.
  *
  * Process: the broker; tls_new() before it locks itself in, the rest after: no file is read then.
+ * What takes OpenSSL long, its lists of ciphers, is made for the first connection that is opened:
+ * most boxes never come to it, and each would wait for it at its start.
  * Hostile: both peers. OpenSSL parses; what is ours is which choices are offered.
  *
  * ALPN is mirrored: the client's hello is looked at, the server is asked for the same protocols
@@ -118,9 +120,28 @@ static SSL_CTX *context(const SSL_METHOD *method)
 	return ctx;
 }
 
+static bool make_contexts(struct tls *t)
+{
+	if (t->server && t->client)
+		return true;
+	OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
+	t->server = context(TLS_server_method());
+	t->client = context(TLS_client_method());
+	if (!t->server || !t->client || resume_init(&t->resume, t->client) < 0) {
+		SSL_CTX_free(t->server);
+		SSL_CTX_free(t->client);
+		t->server = t->client = NULL;
+		return false;
+	}
+	SSL_CTX_set_client_hello_cb(t->server, on_hello, NULL);
+	SSL_CTX_set_alpn_select_cb(t->server, on_alpn, NULL);
+	SSL_CTX_set_verify(t->client, SSL_VERIFY_PEER, NULL);
+	return true;
+}
+
 SSL *tls_server(struct tls *t, struct tls_hello *hello)
 {
-	SSL *ssl = SSL_new(t->server);
+	SSL *ssl = make_contexts(t) ? SSL_new(t->server) : NULL;
 
 	if (ssl) {
 		SSL_set_accept_state(ssl);
@@ -177,6 +198,8 @@ SSL *tls_client(struct tls *t, const char *name, bool name_is_address, uint16_t 
 	SSL *ssl;
 	int ok;
 
+	if (!make_contexts(t))
+		return NULL;
 	if (!t->trusted)
 		parse_trust(t);
 	ssl = SSL_new(t->client);
@@ -229,18 +252,9 @@ int tls_new(const char *trust, size_t trust_len, struct tls **ret, struct pale_e
 	if (!t)
 		return err_nomem(err, STAGE);
 	/* The host's openssl.cnf is for the host's programs: a box's TLS does not depend on it. */
-	OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
+	OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
 	t->trust = trust;
 	t->trust_len = trust_len;
-	t->server = context(TLS_server_method());
-	t->client = context(TLS_client_method());
-	if (!t->server || !t->client || resume_init(&t->resume, t->client) < 0) {
-		tls_free(t);
-		return err_nomem(err, STAGE);
-	}
-	SSL_CTX_set_client_hello_cb(t->server, on_hello, NULL);
-	SSL_CTX_set_alpn_select_cb(t->server, on_alpn, NULL);
-	SSL_CTX_set_verify(t->client, SSL_VERIFY_PEER, NULL);
 	*ret = t;
 	return 0;
 }
