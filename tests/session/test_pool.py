@@ -310,5 +310,45 @@ else:
     check(f"boxes made within a second of that do not look again # SKIP they took {took:.1f} s", True)
 check("those after it do", until(lambda: closed_by_pool(lost)), log(lost)[-1])
 run("pool", "stop", "--all")
+# Other kernels' rules and users: a box of a pool is held as one that is made for the occasion.
+PROBE = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+def errno_of(nr, *args):
+    ctypes.set_errno(0)
+    return nr, libc.syscall(nr, *args) >= 0, ctypes.get_errno()
+def seen():
+    status = dict(line.split(':\\t', 1) for line in open('/proc/self/status').read().splitlines() if ':\\t' in line)
+    yield os.getuid(), os.getgid(), [status[k] for k in ('CapEff', 'CapPrm', 'CapBnd', 'CapAmb', 'NoNewPrivs', 'Seccomp')]
+    yield open('/proc/self/uid_map').read().split()[::2], open('/proc/sys/kernel/hostname').read()
+    for nr in (101, 135, 165, 250, 272, 298, 310, 321, 323, 425, 434, 435):
+        pid = os.fork()
+        if not pid:
+            calls = {272: (0x10000000,), 101: (0,), 434: (os.getpid(), 0)}
+            _, done, why = errno_of(nr, *calls.get(nr, (0, 0, 0, 0, 0)))
+            os._exit(0 if done else min(why, 254))
+        yield nr, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+print(list(seen()))
+"""
+answers = {}
+for policy in ("kernel.profile=default", "kernel.profile=strict", "kernel.profile=nested", "user=root"):
+    flags = ["--set", policy, "--memory", "303MiB"]
+    r = run("pool", "start", "-n", "1", *flags)
+    if r.returncode:
+        # Refused where such a box cannot be made at all, and for the same reason.
+        cold = run("session", "new", *flags)
+        check(f"{policy}: no pool where there is no box, and why", cold.returncode != 0 and r.stderr.split(": ", 1)[1] ==
+              cold.stderr.split(": ", 1)[1], r.stderr + cold.stderr)
+        continue
+    known += [p["pid"] for p in pools()]
+    r = run("session", "new", "--name", "pooled", "--json", *flags)
+    check(f"{policy}: the box is the pool's", pools()[0]["claimed"] == 1, r.stdout + r.stderr)
+    run("pool", "stop", "--all")
+    r = run("session", "new", "--name", "cold", *flags)
+    both = [run("session", "exec", name, "--quiet", "-c", PROBE).stdout for name in ("pooled", "cold")]
+    check(f"{policy}: it is held as one that is made for the occasion", both[0] == both[1] and both[0].startswith("[("), "\n".join(both) + r.stderr)
+    answers[policy] = both[0]
+    run("session", "rm", "pooled", "cold")
+check("and each in its own way", len(set(answers.values())) == len(answers) >= 2, answers)
 print(f"1..{number}")
 sys.exit(failed != 0)
