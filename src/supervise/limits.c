@@ -61,7 +61,8 @@ unsigned limits_full(struct run *run)
 		run_limit(run, LIMIT_DISK, r->disk_bytes, st.f_blocks * st.f_frsize, false);
 	if (st.f_ffree == 0)
 		run_limit(run, LIMIT_INODES, r->disk_inodes, st.f_files, false);
-	return (st.f_bfree == 0) << LIMIT_DISK | (st.f_ffree == 0) << LIMIT_INODES;
+	return (st.f_bfree == 0 ? 1u << LIMIT_DISK : 0) |
+	       (st.f_ffree == 0 ? 1u << LIMIT_INODES : 0);
 }
 
 /* What the kernel's counters of the box's groups say; false if there are none. */
