@@ -29,18 +29,28 @@ static void make_room(void)
 		close(high);
 }
 
-int helper_start(struct helper *h, int (*run)(void *arg), void *arg)
+static int start(struct helper *h, int (*run)(void *arg), void *arg, int flags)
 {
 	make_room();
 	h->run = run;
 	h->arg = arg;
 	h->result = -EIO;
 	h->finished = 0;
-	h->pid = clone(helper_main, h->stack + sizeof(h->stack), CLONE_BESIDE | CLONE_FILES, h);
+	h->pid = clone(helper_main, h->stack + sizeof(h->stack), flags | CLONE_FILES, h);
 	if (h->pid > 0)
 		return 0;
 	h->pid = 0;
 	return -errno;
+}
+
+int helper_start(struct helper *h, int (*run)(void *arg), void *arg)
+{
+	return start(h, run, arg, CLONE_BESIDE);
+}
+
+int helper_start_waiting(struct helper *h, int (*run)(void *arg), void *arg)
+{
+	return start(h, run, arg, CLONE_VM);
 }
 
 bool helper_finished(const struct helper *h)

@@ -23,6 +23,9 @@ struct helper {
 /* 0 or a negative errno. h must last until helper_wait(), or until the process ends. No SIGCHLD at
  * its end: the caller may be a program with children of its own. */
 int helper_start(struct helper *h, int (*run)(void *arg), void *arg) _must_check_;
+/* The same for one that waits for something that the caller does first: a sanitizer's build has it
+ * run beside the caller, too, who must do nothing else until then. */
+int helper_start_waiting(struct helper *h, int (*run)(void *arg), void *arg) _must_check_;
 /* Has it run to its end? Then h->result is what it returned. */
 bool helper_finished(const struct helper *h);
 /* Waits for it; what it returned, or -EIO if it was killed. Once it was waited for, that again. */

@@ -86,7 +86,7 @@ int seccomp_install_program_send(const struct sock_fprog *prog, bool listens, in
 
 	if (!listens)
 		return seccomp_install_program(prog, false, &listener);
-	r = helper_start(&helper, sender_main, &s);
+	r = helper_start_waiting(&helper, sender_main, &s);
 	if (r < 0)
 		return r;
 	r = seccomp_install_program(prog, true, &listener);
