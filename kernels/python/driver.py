@@ -24,8 +24,9 @@ Processes. The state of a session is the memory of a process, so the state of a 
              or kill what the execution started along with it.
     death    Its holder is a subreaper (prctl(2)), so what a dead process had started, however deep
              or detached, becomes the holder's child, and the holder had none before: it kills all of
-             its children until there are none, and says BACK held; or kept, if it is the spare. A walk over the descendants could
-             not do this: once the process is dead nothing tells its orphans from other processes.
+             its children until there are none, and says BACK held; or kept, if it is the spare. A walk
+             over the descendants could not do this: once the process is dead nothing tells its orphans
+             from other processes.
              Without a holder the same happens in the base, which says BACK fresh; or held, if what
              died was the first execution. (A box that is used once never has a holder of its own.)
 
